@@ -40,6 +40,12 @@ const channel = {
     return status.isFIFO() ? `${status.dev} ${status.ino}` : null;
   },
 
+  // For a cell, which has a pipe of its own and calls finish().
+  restart() {
+    Object.assign(this, { items: 0, bytes: 0, untold: Object.create(null), waits: true, hasEnded: false });
+    this.identity = this.identityNow();
+  },
+
   // A program may have closed the descriptor, and have another file there.
   isThere() {
     try {
@@ -298,11 +304,12 @@ function framesOf(error) {
   return frames.reverse(); // the outermost is the first
 }
 
-function tellException(error) {
+// frames: those of an error whose stack does not have its place.
+function tellException(error, frames = framesOf(error)) {
   const isError = types.isNativeError(error);
   const name = isError ? error.name : nameOf(error);
   const value = isError ? error.message : textOf(error);
-  channel.send(EXCEPTION, { name: String(name).slice(0, NAME_LIMIT), value: String(value).slice(0, MESSAGE_LIMIT), frames: framesOf(error) });
+  channel.send(EXCEPTION, { name: String(name).slice(0, NAME_LIMIT), value: String(value).slice(0, MESSAGE_LIMIT), frames });
 }
 
 // Takes itself away before any code of the program can run.
@@ -383,12 +390,25 @@ function hookValue() {
   });
 }
 
-// The run is there, and the program is about to be read.
-exports.begin = function begin() {
+// false: this run has no results.
+function beginResults() {
   Object.defineProperty(globalThis, 'display', { value: display, writable: true, configurable: true });
   channel.identity = channel.identityNow();
-  if (channel.identity === null) return;
-  watchFatalExceptions();
+  if (channel.identity === null) return false;
   watchTables();
+  return true;
+}
+
+// The run is there, and the program is about to be read.
+exports.begin = function begin() {
+  if (!beginResults()) return;
+  watchFatalExceptions();
   hookValue();
 };
+
+// Instead of begin(), where the run is a session: its cells are told of by the other functions.
+exports.beginSession = beginResults;
+exports.tellValue = tellValue;
+exports.tellException = tellException;
+exports.beginCell = () => channel.restart();
+exports.endCell = () => channel.finish();

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the addon by which Node waits for a run; preload.js loads it, and loading is waiting. Runs
- * inside the interpreter, in its main thread. Of Node-API (stable since version 1, "ABI stability"
- * of the Node.js documentation) it needs the registration and one function, written out so that no
- * version's headers are needed.
+ * Owns the addon by which Node waits for a run, and takes the cells of a session; preload.js and
+ * session.js load it. Runs inside the interpreter, in its main thread.
  */
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "backends/process/node/node_values.h"
+#include "backends/process/node/session_cells.h"
 #include "backends/process/sandbox/sandbox.h"
 
-typedef struct napi_env__ *napi_env;
-typedef struct napi_value__ *napi_value;
-
-int napi_create_array(napi_env environment, napi_value *result);
-int napi_set_element(napi_env environment, napi_value object, uint32_t index, napi_value value);
-int napi_create_string_utf8(napi_env environment, const char *string, size_t length,
-                            napi_value *result);
-
-static napi_value array_of(napi_env environment, char *const *strings)
+napi_value node_array_of(napi_env environment, char *const *strings)
 {
     napi_value array;
     napi_value string;
@@ -32,23 +22,34 @@ static napi_value array_of(napi_env environment, char *const *strings)
     return array;
 }
 
-__attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env environment,
-                                                                          napi_value exports);
-
-/* The exports: [[argument, ...], ["NAME=value", ...]] */
-napi_value napi_register_module_v1(napi_env environment, napi_value exports)
+/* [[argument, ...], ["NAME=value", ...]] */
+static napi_value wait_for_run(napi_env environment)
 {
     struct sandbox sandbox = {0};
     struct taken_run run;
     napi_value both;
-    (void)exports;
     interpreter_adopt(&sandbox);
     interpreter_take_run(&sandbox, &run);
-    napi_value arguments = array_of(environment, run.arguments);
-    napi_value variables = array_of(environment, run.environment);
+    napi_value arguments = node_array_of(environment, run.arguments);
+    napi_value variables = node_array_of(environment, run.environment);
     if (!arguments || !variables || napi_create_array(environment, &both) != 0 ||
         napi_set_element(environment, both, 0, arguments) != 0 ||
         napi_set_element(environment, both, 1, variables) != 0)
         return NULL;
     return both;
+}
+
+__attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env environment,
+                                                                          napi_value exports);
+
+/* For exports with a member "session": the functions of session_cells.h. Else loading it is waiting
+ * for the run, which is exported. */
+napi_value napi_register_module_v1(napi_env environment, napi_value exports)
+{
+    bool is_session = false;
+    if (napi_has_named_property(environment, exports, "session", &is_session) != 0)
+        return NULL;
+    if (!is_session)
+        return wait_for_run(environment);
+    return session_cells_export(environment, exports) ? exports : NULL;
 }

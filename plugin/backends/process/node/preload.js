@@ -36,12 +36,23 @@ function takeBackVariables() {
   return loadResults();
 }
 
+// The socket of its cells is its standard input.
+function isSession() {
+  return require('fs').fstatSync(0).isSocket();
+}
+
+function beginSession(results) {
+  require('./session.js').begin(results);
+  for (const name of ['import_calls', 'session', 'session_streams']) delete require.cache[`${__dirname}/${name}.js`];
+}
+
 // A thread of the program loads this as well: it must not wait, and has no results.
 const option = process.execArgv.indexOf('--require');
 if (require('worker_threads').isMainThread) {
   const results = process.env.CODE_EXECUTE_INTERPRETER === 'begin' ? takeBackVariables() : waitForRun();
   try {
-    results.begin();
+    if (isSession()) beginSession(results);
+    else results.begin();
   } catch {
     // A program runs without results as well.
   }

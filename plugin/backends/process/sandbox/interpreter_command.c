@@ -40,8 +40,11 @@ static struct interpreter_file interpreters[RUN_RUNNER_COUNT][14] = {
                                 {.name = "trial.py"},
                                 {.name = "waiting.py"}},
     [RUN_INTERPRETER_NODE] = {{.name = "preload.js"},
+                              {.name = "import_calls.js"},
                               {.name = "last_expression.js"},
                               {.name = "results.js"},
+                              {.name = "session.js"},
+                              {.name = "session_streams.js"},
                               {.name = "code_execute_node.node"}},
     [RUN_RUNNER_SHELL] = {{.name = SHELL_PROGRAM, .executable = true}},
 };

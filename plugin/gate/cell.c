@@ -56,7 +56,7 @@ static bool can_be_cell(const struct call *call, struct error *error)
     if (!sandbox_mode_row(call->configuration.mode)->keeps_sessions)
         return refuse(error, "this sandbox mode has no sessions; every run is fresh");
     if (call->request.language->cells == RUN_INTERPRETER_NONE)
-        return refuse(error, "this language has no sessions; Python, sh and bash have");
+        return refuse(error, "this language has no sessions; Python, JavaScript, sh and bash have");
     if (!has_runner(call))
         return refuse(error, "the policy's command of this language keeps no sessions");
     if (call->request.secret_count > 0 && !is_new(call)) {

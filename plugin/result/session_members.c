@@ -50,6 +50,9 @@ static const char *checkpoint(const struct result *result)
     if (call->executed && call->session->secrets &&
         call->configuration.policy->sessions.checkpoints > 0)
         return checkpoint_word_name(CHECKPOINT_SECRETS);
+    if (call->executed && call->description.preparation.runner == RUN_INTERPRETER_NODE &&
+        call->configuration.policy->sessions.checkpoints > 0)
+        return checkpoint_word_name(CHECKPOINT_THREADS);
     return checkpoint_at(call->word.checkpoint);
 }
 

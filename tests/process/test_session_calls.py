@@ -281,7 +281,7 @@ def test_its_caller_ends_it():
 def test_what_has_no_sessions():
     use()
     session = begin()
-    for language in ("javascript", "perl"):
+    for language in ("typescript", "perl"):
         error = provider.invoke({"language": language, "code": "1", "session": "new"}, caller())[1]["error"]
         tap.equal(error["code"], "not_supported", error)
     tap.equal(printed("print(x)", session), "1\n")

@@ -114,11 +114,12 @@ function fail(error, place = null) {
   }
 }
 
-function putVariables(variables) {
-  for (const variable of variables) {
+// The last ones of them stay.
+function putVariables(variables, lasting) {
+  for (const [index, variable] of variables.entries()) {
     const end = variable.indexOf('=');
     const name = variable.slice(0, end);
-    cell.variables.push([name, process.env[name]]);
+    if (index < variables.length - lasting) cell.variables.push([name, process.env[name]]);
     process.env[name] = variable.slice(end + 1);
   }
 }
@@ -237,7 +238,7 @@ function write(file, code) {
   }
 }
 
-function onCell(code, programArguments, variables, failure) {
+function onCell(code, programArguments, variables, lasting, failure) {
   cell = { status: 0, hasEnded: false, variables: [] };
   const running = cell;
   number++;
@@ -245,7 +246,7 @@ function onCell(code, programArguments, variables, failure) {
   if (process.listenerCount('SIGINT') === 0) native.hear();
   results.beginCell();
   streams.renew();
-  putVariables(variables);
+  putVariables(variables, lasting);
   process.argv.length = 1;
   process.argv.push(`cell-${number}`, ...programArguments);
   if (failure !== '') {

@@ -17,12 +17,12 @@
 #include "base/cleanup.h"
 #include "protocol/run_description.h"
 
-#define CELL_FRAME_ENDED 4 /* session.js */
-#define END_LIMIT        65536
-#define WAIT_MS          1000 /* of a cell, for code that others have left behind */
-#define RETRY_MS         20   /* of an interruption */
-#define RETRIES          50
-#define DEAF_RETRIES     15 /* then the main thread waits for something else than its events */
+#define CELL_ARGUMENTS 5
+#define END_LIMIT      65536
+#define WAIT_MS        1000 /* of a cell, for code that others have left behind */
+#define RETRY_MS       20   /* of an interruption */
+#define RETRIES        50
+#define DEAF_RETRIES   15 /* then the main thread waits for something else than its events */
 
 /* Node-API cannot stop code that executes; V8 can, by functions that Node exports to addons. Where
  * one is missing the supervisor ends the session instead. */
@@ -208,7 +208,7 @@ static void write_end(const char *text, size_t length)
     count_event(session.wanted);
 }
 
-static bool arguments_of(const struct cell *cell, napi_value ret[4])
+static bool arguments_of(const struct cell *cell, napi_value ret[CELL_ARGUMENTS])
 {
     napi_env environment = session.environment;
     ret[1] = node_array_of(environment, cell->arguments);
@@ -216,7 +216,8 @@ static bool arguments_of(const struct cell *cell, napi_value ret[4])
     return ret[1] && ret[2] &&
            napi_create_buffer_copy(environment, cell->code_length, cell->code, NULL, &ret[0]) ==
                0 &&
-           napi_create_string_utf8(environment, cell->failure, strlen(cell->failure), &ret[3]) == 0;
+           napi_create_int32(environment, (int32_t)cell->lasting, &ret[3]) == 0 &&
+           napi_create_string_utf8(environment, cell->failure, strlen(cell->failure), &ret[4]) == 0;
 }
 
 /* Where there is no way to say more, the gateway must still hear that the cell has ended. Code that
@@ -241,12 +242,12 @@ static bool evaluate(napi_value code)
     return session.is_stopped || call_handler(session.evaluated, 0, NULL, &result);
 }
 
-static bool perform(const napi_value arguments[4])
+static bool perform(const napi_value arguments[CELL_ARGUMENTS])
 {
     napi_value code;
     int type = 0;
     session.is_guarded = true;
-    bool done = call_handler(session.handlers[EVENT_CELL], 4, arguments, &code) &&
+    bool done = call_handler(session.handlers[EVENT_CELL], CELL_ARGUMENTS, arguments, &code) &&
                 napi_typeof(session.environment, code, &type) == 0 &&
                 (type != NAPI_FUNCTION || evaluate(code));
     session.is_guarded = false;
@@ -265,7 +266,7 @@ static void forget_stop(void)
 static void begin_cell(void)
 {
     struct cell cell;
-    napi_value arguments[4];
+    napi_value arguments[CELL_ARGUMENTS];
     if (cell_take(session.cells, &cell) == CELL_NONE)
         _exit(0);
     atomic_store(&session.cell_waits, false);

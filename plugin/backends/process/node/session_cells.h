@@ -10,10 +10,10 @@
 
 /* Gives an object of JavaScript these functions; false: that failed.
  * - begin(onCell, onInterrupt, onSoon, onEvaluated, unwind) is true where this run is a session.
- *   Each cell is then onCell(code, [argument, ...], ["NAME=value", ...], failure). The function
- *   that it returns, where it returns one, is called next, and then onEvaluated(). unwind() is
- *   called on top of code that is to be interrupted, and is true where that may be done;
- *   onInterrupt() once it has been, or where there was no code.
+ *   Each cell is then onCell(code, arguments, variables, lasting, failure): lasting says how many
+ *   of the last variables stay. The function that it returns, where it returns one, is called next,
+ *   and then onEvaluated(). unwind() is called on top of code that is to be interrupted, and is
+ *   true where that may be done; onInterrupt() once it has been, or where there was no code.
  * - guard(true) keeps interruptions away from code of ours, until guard(false).
  * - hear() makes SIGINT an interruption, until somebody else listens to it.
  * - callSoon() calls onSoon() once what the event loop is at has ended.

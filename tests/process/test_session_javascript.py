@@ -106,8 +106,8 @@ def test_names_can_be_declared_again():
 def test_values_and_results():
     use()
     session = begin()
-    for code, text in (("({a: [1]})", "{ a: [ 1 ] }"), ("'text'", "'text'"), ("-0", "-0"), ("10n", "10n"), ("Symbol('s')", "Symbol(s)"), ("null", "null"),
-                       ("async function f() { return 5 }\nf()", "5"), ("for (const y of [1, 2]) y", "2")):
+    for code, text in (("({a: [1]})", "{ a: [ 1 ] }"), ("'text'", "'text'"), ("-0", "-0"), ("10n", "10n"), ("Symbol('s')", "Symbol(s)"),
+                       ("null", "null"), ("async function f() { return 5 }\nf()", "5"), ("for (const y of [1, 2]) y", "2")):
         tap.equal(value(code, session), text)
     tap.equal(cell("undefined", session)["results"], [])
     shown = cell("display([1]); console.table([{a: 1}])\nlet z = 2", session)["results"]
@@ -121,7 +121,8 @@ def test_modules():
     use()
     files = [{"path": "m.mjs", "content": "export const v = 42"}, {"path": "c.js", "content": "module.exports = {c: 7}"}]
     session = begin("const m = await import('./m.mjs')", files=files)
-    tap.equal(value("const fs = await import('fs');\n[m.v, require('./c.js').c, typeof fs.readFileSync, 'import(1)', `${typeof import('os')} import(2)`]", session),
+    code = "const fs = await import('fs');\n[m.v, require('./c.js').c, typeof fs.readFileSync, 'import(1)', `${typeof import('os')} import(2)`]"
+    tap.equal(value(code, session),
               "[ 42, 7, 'function', 'import(1)', 'object import(2)' ]")
     tap.equal(cell("await import('./none.mjs')", session)["exception"]["name"], "Error")
 
@@ -139,7 +140,8 @@ def test_a_cell_fails_alone():
     failed("throw 7", session, "number", "7")
     failed("await Promise.reject(new Error('later'))", session, "Error", "later")
     failed("async function g() { await 1; throw new RangeError('inner') }\ng()", session, "RangeError", "inner")
-    failed("throw {get name() { throw 1 }, [Symbol.for('nodejs.util.inspect.custom')]() { throw 2 }}", session, "Object", "<Object: its inspection threw number>")
+    failed("throw {get name() { throw 1 }, [Symbol.for('nodejs.util.inspect.custom')]() { throw 2 }}", session, "Object",
+           "<Object: its inspection threw number>")
     failed("throw Object.freeze(new Error('frozen'))", session, "Error", "frozen")
     tap.equal(value("x", session), "5")
 
@@ -147,7 +149,8 @@ def test_a_cell_fails_alone():
 def test_exit_ends_the_cell():
     use()
     session = begin()
-    result = cell("try { process.exit(3) } catch { console.log('caught') } finally { console.log('behind') }\nconsole.log('behind')", session)
+    result = cell("try { process.exit(3) } catch { console.log('caught') } finally { console.log('behind') }\n"
+                  "console.log('behind')", session)
     tap.equal((result["exit_code"], result["stdout"], result["exception"]), (3, "", None), result)
     tap.equal(cell("await null; process.exit(4)", session)["exit_code"], 4)
     tap.equal(cell("setTimeout(() => process.exit(5)); await new Promise(() => {})", session)["exit_code"], 5)
@@ -161,9 +164,11 @@ def test_interruption():
     use()
     session = begin()
     exception = interrupted("function busy() {\n  for (;;);\n}\nbusy()", session, 1000)
-    tap.equal((exception["name"], exception["value"], exception["frames"][-1]["function"], exception["frames"][-1]["line"]), ("Error", INTERRUPTED, "busy", 2))
-    for code in ("try { for (;;); } catch { x = 'caught' } finally { x = 'finally' }", "await null; for (;;);", "for (;;) await null", "await new Promise(() => {})",
-                 "await new Promise(done => setTimeout(done, 1000000))", "setTimeout(() => { for (;;); }); await new Promise(() => {})",
+    tap.equal((exception["name"], exception["value"]), ("Error", INTERRUPTED))
+    tap.equal((exception["frames"][-1]["function"], exception["frames"][-1]["line"]), ("busy", 2))
+    for code in ("try { for (;;); } catch { x = 'caught' } finally { x = 'finally' }", "await null; for (;;);", "for (;;) await null",
+                 "await new Promise(() => {})", "await new Promise(done => setTimeout(done, 1000000))",
+                 "setTimeout(() => { for (;;); }); await new Promise(() => {})",
                  "setImmediate(() => { for (;;); }); await new Promise(() => {})", "process.nextTick(() => { for (;;); })",
                  "require('fs').readFile('/dev/null', () => { for (;;); }); await new Promise(() => {})", "/(a+)+$/.test('a'.repeat(40) + 'b')",
                  "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)", "require('child_process').execSync('sleep 1000')"):
@@ -177,7 +182,8 @@ def test_who_does_not_heed_it_loses_the_session():
     result = call("await new Promise(() => {})", session, timeout_ms=SHORT_MS)
     tap.equal((result["stdout"], result["status"], result["session"]["lost_reason"]), ("heard\n" * 2, "timeout", "timeout"), result)
     session = begin("process.once('SIGINT', () => { globalThis.heard = true }); let x = 2")
-    result = cell("await new Promise(done => { const timer = setInterval(() => globalThis.heard && (clearInterval(timer), done()), 5) }); x", session, "timeout", timeout_ms=SHORT_MS)
+    code = "await new Promise(done => { const timer = setInterval(() => globalThis.heard && (clearInterval(timer), done()), 5) }); x"
+    result = cell(code, session, "timeout", timeout_ms=SHORT_MS)
     tap.equal(result["results"][-1]["text"], "2", "a handler of its own")
     interrupted("for (;;);", session)
     tap.equal(value("x", session), "2")
@@ -186,7 +192,9 @@ def test_who_does_not_heed_it_loses_the_session():
 def test_what_is_left_behind_goes_on():
     use()
     session = begin("globalThis.steps = []")
-    tap.equal(cell("setTimeout(() => { steps.push('timer'); console.log('late'); console.error('late too') }, 20); Promise.resolve().then(() => steps.push('promise'))\nlet y", session)["stdout"], "")
+    code = ("setTimeout(() => { steps.push('timer'); console.log('late'); console.error('late too') }, 20)\n"
+            "Promise.resolve().then(() => steps.push('promise'))\nlet y")
+    tap.equal(cell(code, session)["stdout"], "")
     result = {}
 
     def is_late():
@@ -214,8 +222,8 @@ def test_exceptions_that_nobody_handles():
     tap.contains(result["stderr"], "/tmp/cell-3.js:1\n")
     tap.contains(result["stderr"], "Uncaught Error: of a timer\n")
     tap.equal(result["results"][-1]["text"], "1")
-    result = cell("process.once('uncaughtException', (error) => console.log('handled', error.message)); setTimeout(() => { throw new Error('own') })\n"
-                  "await new Promise(done => setTimeout(done, 50))", session)
+    result = cell("process.once('uncaughtException', (error) => console.log('handled', error.message))\n"
+                  "setTimeout(() => { throw new Error('own') }); await new Promise(done => setTimeout(done, 50))", session)
     tap.equal((result["stdout"], result["stderr"]), ("handled own\n", ""))
 
 
@@ -251,7 +259,8 @@ def test_output_is_the_cells():
     use()
     session = begin("console.log('one')")
     for text in ("two", "three"):
-        result = cell(f"process.stdout.write('{text} '); console.log('x'.repeat(300000)); console.error('{text}'); process.stdout.end(); process.stderr.end()", session)
+        result = cell(f"process.stdout.write('{text} '); console.log('x'.repeat(300000)); console.error('{text}')\n"
+                      "process.stdout.end(); process.stderr.end()", session)
         tap.equal((result["stdout"][:len(text) + 4], len(result["stdout"]) > 65536, result["stderr"]), (f"{text} xxx", True, f"{text}\n"))
     code = "await new Promise(done => require('child_process').spawn('echo', ['child'], {stdio: 'inherit'}).on('exit', done))"
     tap.equal(printed(code, session), "child\n")
@@ -263,7 +272,8 @@ def test_output_is_the_cells():
 def test_files_of_a_request_come_into_the_working_directory():
     use()
     session = begin("let fs = require('fs'); console.log(fs.readFileSync('a', 'utf8'))", files=[{"path": "a", "content": "first"}])
-    tap.equal(value("fs.readFileSync('a', 'utf8') + fs.readFileSync('b/c', 'utf8')", session, files=[{"path": "b/c", "content": "later"}]), "'firstlater'")
+    later = [{"path": "b/c", "content": "later"}]
+    tap.equal(value("fs.readFileSync('a', 'utf8') + fs.readFileSync('b/c', 'utf8')", session, files=later), "'firstlater'")
     tap.equal(value("fs.readdirSync('.')", session), "[ 'a', 'b' ]", "the session's program is none")
 
 

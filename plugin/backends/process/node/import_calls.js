@@ -9,7 +9,9 @@ const REGULAR_EXPRESSION = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/
 const WORD = /[\p{ID_Continue}$#@\u200c\u200d]+/uy;
 const CALL = /\s*\(/y;
 // Behind these a slash begins a regular expression; behind other words it divides.
-const AHEAD_OF_EXPRESSION = new Set(['return', 'typeof', 'case', 'in', 'of', 'delete', 'void', 'throw', 'new', 'else', 'do', 'instanceof', 'await', 'yield']);
+const AHEAD_OF_EXPRESSION = new Set(
+  ['return', 'typeof', 'case', 'in', 'of', 'delete', 'void', 'throw', 'new', 'else', 'do', 'instanceof', 'await', 'yield'],
+);
 
 function endOf(pattern, text, at) {
   pattern.lastIndex = at;

@@ -78,7 +78,8 @@ function leaveOutFrames(error) {
   if (!types.isNativeError(error) || typeof error.stack !== 'string') return;
   const lines = error.stack.split('\n');
   if (Object.isFrozen(error)) return;
-  const own = lines.filter((line) => !/^ {4}at .*\(node:inspector:\d+:\d+\)$/.test(line) && !(line.startsWith('    at ') && line.includes(`${__dirname}/`)));
+  const isOurs = (line) => line.startsWith('    at ') && line.includes(`${__dirname}/`);
+  const own = lines.filter((line) => !isOurs(line) && !/^ {4}at .*\(node:inspector:\d+:\d+\)$/.test(line));
   if (own.length < lines.length) error.stack = own.join('\n');
 }
 
@@ -273,7 +274,8 @@ function onInterrupt() {
 // They soon come to code of the program, or to an end.
 function unwind() {
   const error = interruption();
-  const frames = typeof error.stack === 'string' ? error.stack.split('\n').filter((line) => line.startsWith('    at ') && !line.includes(`${__dirname}/`)) : [];
+  const lines = typeof error.stack === 'string' ? error.stack.split('\n') : [];
+  const frames = lines.filter((line) => line.startsWith('    at ') && !line.includes(`${__dirname}/`));
   if (frames.length === 0 || /node:(?:internal\/(?:timers|process\/|async_hooks)|async_hooks)/.test(frames[0])) return false;
   if (frames.some((line) => line.includes('node:internal/bootstrap/'))) return false;
   if (cell === null) report(error); // an earlier cell has left that code behind

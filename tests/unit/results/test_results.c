@@ -402,6 +402,7 @@ START_TEST(a_cell_says_whether_it_has_a_checkpoint)
         add_frame(&stream, RESULT_FRAME_CELL, rows[i].payload);
         CLEANUP(clear_seen) struct seen seen = feed_cell(&stream, &word, &defined);
         ck_assert_msg(word.checkpoint == rows[i].word, "%zu: %d", i, (int)word.checkpoint);
+        ck_assert_msg(!seen.refused, "%zu", i);
     }
 }
 END_TEST

@@ -70,6 +70,7 @@ static void write_cell(struct json_draft *record, const struct call *call)
         session && session->loss != SESSION_LOSS_NONE ? session_loss_name(session->loss) : NULL);
     write_cell_secrets(record, call);
     json_draft_string(record, "session", session ? session->id : call->request.session);
+    json_draft_boolean(record, "undone", call->session_state == SESSION_RESTORED);
     json_draft_close(record, '}');
 }
 

@@ -318,4 +318,25 @@ def test_an_approver_sees_what_was_undone():
     tap.true(histories[0]["history_sha256"] != histories[1]["history_sha256"], histories)
 
 
+def test_the_audit_has_what_was_undone():
+    use()
+    host = Host(RIGHTS, context={"principal": "ann"})
+
+    def audited(code, session, **more):
+        return provider.invoke({"language": "python", "code": code, "session": session, **more}, host)[1]["session"]["id"]
+    session = audited("x = 1", "new")
+    audited("import os\nos._exit(1)", session)
+    audited("print(x)", session, session_action="undo")
+    tap.equal([(record["event"], record["session_action"], record["cell"]["undone"]) for record in host.records],
+              [("start", None, False), ("end", None, False), ("start", None, False), ("end", None, True), ("start", "undo", False), ("end", "undo", False)])
+
+
+def test_other_languages_have_none():
+    use()
+    session = provider.invoke({"language": "sh", "code": "x=1", "session": "new"}, Host(RIGHTS, context={"principal": "ann"}))[1]["session"]
+    tap.equal(session["checkpoint"], None)
+    error = provider.invoke({"language": "sh", "code": "x=1", "session": session["id"], "session_action": "undo"}, Host(RIGHTS, context={"principal": "ann"}))[1]["error"]
+    tap.equal(error["code"], "not_supported", error)
+
+
 tap.run(globals())

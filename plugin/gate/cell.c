@@ -332,6 +332,11 @@ bool cell_execute(struct call *call, struct error *error)
     return ended;
 }
 
+bool cell_leaves_nothing(const struct call *call)
+{
+    return call->request.session && (call->session_state == SESSION_RESTORED || is_only_undo(call));
+}
+
 uint64_t cell_memory_bytes(const struct call *call)
 {
     return call->session ? 0 : call->description.limits.memory_bytes;

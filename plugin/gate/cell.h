@@ -17,6 +17,9 @@ bool cell_plan(struct call *call, struct error *error);
 /* In place of run_execute(): starts the session where it is to be a new one, and runs the cell. */
 bool cell_execute(struct call *call, struct error *error);
 
+/* Is nothing left of the cell that ran, or was there none? Then no files are missing. */
+bool cell_leaves_nothing(const struct call *call);
+
 /* The memory that the call takes beside what its session has already. */
 uint64_t cell_memory_bytes(const struct call *call);
 

@@ -350,7 +350,8 @@ static bool execute(struct call *call, struct error *error)
     call->run.files = (struct file_stream){.fd = -1, .take = take_files, .user = &reader};
     bool ended = call->request.session ? cell_execute(call, error)
                                        : run_execute(&call->run, &call->outcome, error);
-    if (!artifact_reader_finish(&reader) && collects && ended && call->outcome.started)
+    if (!artifact_reader_finish(&reader) && collects && ended && call->outcome.started &&
+        !cell_leaves_nothing(call))
         note_lost_files(call);
     if (call->artifacts.omitted_reason == FILE_NOT_FROZEN)
         call_note(call, "the files that the cell has left were not collected, because its "

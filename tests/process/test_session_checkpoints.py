@@ -46,7 +46,7 @@ def undo(code, session, **more):
 
 def restored(code, session, cause, status, **more):
     result = cell(code, session, "restored", status=status, **more)
-    tap.equal(result["cause"], cause, result)
+    tap.equal((result["cause"], result["files"], result["files_omitted"]), (cause, [], None), result)
     tap.true(any("as they were before this cell" in note for note in result["notes"]), result["notes"])
     return result
 
@@ -109,7 +109,7 @@ def test_undo_goes_back_as_often_as_there_are_checkpoints():
         cell("x += 1", session)
     for left in (4, 3, 2):
         result = undo("\n", session, checkpoint=None)
-        tap.equal((result["session"]["undoable"], result["session"]["cells"], result["exit_code"]), (left, 5, 0), result)
+        tap.equal((result["session"]["undoable"], result["session"]["cells"], result["exit_code"], result["files_omitted"]), (left, 5, 0, None), result)
     tap.equal(undo("print(x)", session)["stdout"], "0\n")
     call("\n", session, session_action="undo")
     call("\n", session, session_action="undo")
@@ -149,6 +149,8 @@ def test_a_cell_that_needs_too_much_memory_is_undone():
     tap.equal((result["status"], result["error"]["code"], result["session"]["state"]), ("killed", "memory_limit", "restored"), result)
     tap.equal(printed("print(sum(df))", session), "499500\n")
     tap.equal(printed("import os\nprint(len(os.listdir('/proc/self/task')))", session), "1\n")
+    result = restored("os._exit(1)", session, "exit", "completed")
+    tap.true(not any("memory" in note for note in result["notes"]), result["notes"])
 
 
 def test_a_cell_that_does_not_heed_its_time_is_undone():

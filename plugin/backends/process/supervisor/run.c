@@ -220,10 +220,10 @@ void run_read_usage(struct run *run, const struct tree_usage *tree)
     ret->peak_memory_bytes =
         counts.peak_memory_bytes ? counts.peak_memory_bytes : tree->peak_memory_bytes;
     ret->processes = counts.peak_processes ? counts.peak_processes : RUN_USAGE_UNKNOWN;
-    ret->memory_kills = counts.memory_kills;
-    ret->process_refusals = counts.process_refusals;
-    run->evidence.memory_kills = counts.memory_kills - run->before.memory_kills;
-    run->evidence.process_refusals = counts.process_refusals - run->before.process_refusals;
+    ret->memory_kills = counts.memory_kills - run->before.memory_kills;
+    ret->process_refusals = counts.process_refusals - run->before.process_refusals;
+    run->evidence.memory_kills = ret->memory_kills;
+    run->evidence.process_refusals = ret->process_refusals;
     if (!run->process->cgroup.has_memory && !run->unconfined) {
         run->evidence.process_memory_bytes = tree->peak_memory_bytes;
         run->evidence.process_memory_limit = run->limits.memory_bytes;

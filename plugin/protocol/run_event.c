@@ -82,6 +82,11 @@ size_t run_event_encode(const struct run_event *event,
     return writer.failed ? 0 : writer.length;
 }
 
+static bool tells_an_end(const struct run_event *event)
+{
+    return event->type == RUN_EVENT_ENDED || event->type == RUN_EVENT_RESTORED;
+}
+
 /* A program that exited has a code; one that did not has none. */
 static bool end_in_range(const struct run_event *event)
 {
@@ -103,8 +108,8 @@ static bool usage_in_range(const struct run_usage *usage)
 /* The checks that concern more than one member. */
 static bool in_range(const struct run_event *event)
 {
-    return event->type >= RUN_EVENT_STARTED &&
-           (event->type != RUN_EVENT_ENDED || end_in_range(event)) && usage_in_range(&event->usage);
+    return event->type >= RUN_EVENT_STARTED && (!tells_an_end(event) || end_in_range(event)) &&
+           usage_in_range(&event->usage);
 }
 
 bool run_event_decode(const unsigned char *message, size_t length, struct run_event *ret)

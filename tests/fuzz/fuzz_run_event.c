@@ -40,12 +40,12 @@ static bool figure_is_good(uint64_t figure)
 /* As the plugin uses it: tables by number, JSON integers, an exit code of a byte. */
 static bool is_good(const struct run_event *event)
 {
-    bool ended = event->type == RUN_EVENT_ENDED;
+    bool ended = event->type == RUN_EVENT_ENDED || event->type == RUN_EVENT_RESTORED;
     bool signal_is_good = event->signal >= 0 && event->signal <= 64;
     bool end_is_good = event->exit_code >= -1 && event->exit_code <= 255 &&
                        (event->cause != RUN_CAUSE_EXIT || event->exit_code >= 0);
     return signal_is_good && (end_is_good || !ended) && event->type >= RUN_EVENT_STARTED &&
-           event->type <= RUN_EVENT_PROGRESS && event->origin < SANDBOX_ORIGIN_COUNT &&
+           event->type < RUN_EVENT_TYPE_COUNT && event->origin < SANDBOX_ORIGIN_COUNT &&
            event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
            event->failed_layer < LAYER_COUNT && event->problem_code < ERROR_CODE_COUNT &&
            event->preparation < PREPARATION_COUNT &&

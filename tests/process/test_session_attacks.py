@@ -3,8 +3,11 @@
 another session, not past a limit, not out of the history, and no call hangs. Each has a control that shows the attack at work."""
 import hashlib
 import json
+import os
 import pathlib
+import subprocess
 import sys
+import threading
 
 SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
@@ -115,6 +118,67 @@ def test_what_fires_later_is_in_the_history():
     tap.equal(call("bomb = None", session, host=host)["stdout"], "fired\n", "the control: it fires")
     [earlier] = asked[-1]["session_history"]["cells"]
     tap.equal((earlier["code_sha256"], earlier["first_line"]), (hashlib.sha256(bomb.encode()).hexdigest(), "class Bomb:"))
+
+
+
+HUNT = """import os, signal, time
+def hunt(seconds):
+    mine, killed, seen = {1, os.getpid()}, set(), set()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for pid in range(1, 3000):
+            try:
+                if pid not in mine: os.kill(pid, signal.SIGKILL); killed.add(pid)
+            except ProcessLookupError:
+                pass
+        seen.update(int(name) for name in os.listdir('/proc') if name.isdigit())
+        seen.update(os.listdir('/dev/shm'))
+    return sorted(killed), sorted(map(str, seen - mine - killed))
+"""
+
+
+def test_waiting_for_the_sandboxes_of_others():
+    """A cell that hunts for processes and files while other calls take sandboxes from the pool, and these are made anew."""
+    use()
+    hunter, other = begin(HUNT), begin("x = 'other'")
+    control = call("victim = os.fork()\nif victim == 0: time.sleep(600)\nprint(hunt(0.1)[0] == [victim], os.waitpid(victim, 0)[1])", hunter)
+    tap.equal(control["stdout"], "True 9\n", ("the control: what is in its own sandbox it finds", control))
+    told = []
+    hunting = threading.Thread(target=lambda: told.append(call("print(hunt(1.5))", hunter)))
+    hunting.start()
+    calls = 0
+    while hunting.is_alive():
+        tap.equal(call("print(x)", other)["stdout"], "other\n", "another session")
+        fresh = provider.invoke({"language": "python", "code": "print(1 + 1)"}, Host(RIGHTS))[1]
+        tap.equal((fresh["status"], fresh["stdout"]), ("completed", "2\n"), fresh)
+        calls += 1
+    hunting.join()
+    tap.true(calls > 1, calls)
+    tap.equal(told[0]["stdout"], "([], [])\n", told)
+
+
+CLONE = """import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def clone(number):
+    wanted = (ctypes.c_int * 1)(number)
+    arguments = (ctypes.c_uint64 * 10)(0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(wanted), 1)
+    made = libc.syscall(435, arguments, ctypes.sizeof(arguments))
+    if made == 0: os._exit(0)
+    return made
+first = os.fork()
+if first == 0: os._exit(0)
+os.waitpid(first, 0)
+"""
+
+
+def test_choosing_the_number_of_a_process():
+    """A checkpoint or interpreter that is known by its number is followed by another one only where a program can choose numbers."""
+    use()
+    session = begin(CLONE)
+    answer = call("print(clone(first) == first, os.access('/proc/sys/kernel/ns_last_pid', os.W_OK))", session)
+    tap.equal(answer["stdout"], "False False\n", answer)
+    control = subprocess.run([sys.executable, "-c", f"{CLONE}print(clone(first) == first, ctypes.get_errno())"], capture_output=True, text=True, check=False)
+    tap.true(control.stdout in ("True 0\n", "False 1\n"), ("the control: it is granted, or for want of privilege (EPERM) refused", control))
 
 
 tap.run(globals())

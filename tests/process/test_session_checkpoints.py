@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of sessions in whole calls: what goes back, what makes one unavailable, and what an attacker can do to one."""
+import hashlib
 import json
 import pathlib
 import sys
@@ -275,12 +276,13 @@ def test_a_checkpoint_that_was_killed_loses_its_session():
 
 
 def test_no_signal_of_the_programs_wakes_a_checkpoint():
+    """Nor does one wait there for the interpreter that is woken."""
     use()
-    session = begin("x = 1")
-    for number in (10, 12, 14, 15, 18, 2, 19, 18):
+    for number in (1, 2, 3, 6, 10, 12, 13, 14, 15, 17, 18, 19, 20, 34, 40, 64):
+        session = begin("x = 1")
         cell(f"x += 1\n{KILL_ALL.format(number=number)}", session)
-    tap.equal(undo("print(x)", session)["stdout"], "8\n")
-    tap.equal(printed("print(x)", session), "8\n")
+        tap.equal(undo("print(x)", session)["stdout"], "1\n", number)
+        tap.equal(call("x", session, session_action="end")[1]["session"]["state"], "ended", number)
 
 
 def test_a_process_of_the_program_is_no_checkpoint():
@@ -297,27 +299,38 @@ def test_a_process_of_the_program_is_no_checkpoint():
     tap.equal(printed("print(os.path.exists('woken'))", session, checkpoint="threads"), "False\n")
 
 
+def chain(words):
+    """The history's hash: over the hash before and the next cell's request, or the word that the last cell is undone."""
+    history = ""
+    for word in words:
+        history = hashlib.sha256((history + word).encode()).hexdigest()
+    return history
+
+
 def test_an_approver_sees_what_was_undone():
     use()
-    session = begin("x = 1")
-    cell("x = 2", session)
-    cell("import os\nos._exit(0)", session, "restored")
-    seen = []
+    earlier = [cell("x = 1")]
+    session = earlier[0]["session"]["id"]
+    earlier += [cell("x = 2", session), cell("import os\nos._exit(0)", session, "restored")]
+    seen, answers = [], []
 
     def approve(_token, request, verdict):
         seen.append(json.loads(request))
         verdict[0] = ALLOW
     host = Host(RIGHTS, context={"principal": "ann"}, request_approval=approve)
     for _ in range(2):
-        result = provider.invoke({"language": "python", "code": "print(x)", "session": session, "session_action": "undo"}, host)[1]
-        tap.equal(result["stdout"], "1\n", result)
+        answers.append(provider.invoke({"language": "python", "code": "print(x)", "session": session, "session_action": "undo"}, host)[1])
+        tap.equal(answers[-1]["stdout"], "1\n", answers[-1])
     denied = provider.invoke({"language": "python", "code": "x", "session": session, "session_action": "undo"}, Host(RIGHTS, context={"principal": "ann"}, request_approval=lambda *_: None))[1]
     tap.equal((denied["error"]["code"], denied["session"]["checkpoint"]), ("approval_denied", None), denied)
     tap.equal(printed("print(x)", session), "1\n", "what was denied undoes nothing")
     histories = [request["session_history"] for request in seen]
     tap.equal([cell["undone"] for cell in histories[0]["cells"]], [False, False, True])
     tap.equal([cell["undone"] for cell in histories[1]["cells"]], [False, True, True, False], "the one that printed comes behind")
-    tap.true(histories[0]["history_sha256"] != histories[1]["history_sha256"], histories)
+    ran = [result["approval"]["request_sha256"] for result in (*earlier, answers[0])]
+    told = [*ran[:3], "undone"]
+    tap.equal(histories[0]["history_sha256"], chain(told), "the cell that ended the interpreter is undone by itself")
+    tap.equal(histories[1]["history_sha256"], chain([*told, "undone", ran[3]]), "the last one is undone ahead of the one that printed")
 
 
 def test_the_audit_has_what_was_undone():

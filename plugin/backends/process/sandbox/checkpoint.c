@@ -225,6 +225,14 @@ static void note_child(struct checkpoint_maker *maker, pid_t pid, enum checkpoin
         ;
 }
 
+/* The program has sent them to the checkpoint as it slept, and none is meant for what is restored. */
+static void drop_pending_signals(const sigset_t *blocked)
+{
+    const struct timespec at_once = {.tv_sec = 0};
+    while (sigtimedwait(blocked, NULL, &at_once) > 0)
+        ;
+}
+
 enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_restored)
 {
     sigset_t all;
@@ -239,6 +247,7 @@ enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_r
         word = copy(&pid, ret_restored);
     if (*ret_restored) {
         maker->child_count = 0; /* the older ones are its parent's */
+        drop_pending_signals(&all);
     } else {
         word = report(word, pid);
         note_child(maker, pid, word);

@@ -36,11 +36,11 @@ class Comparison:
         self.differences, self.patch = differences or {}, patch or {}
         self.plain = None
 
-    def use(self, way):
+    def use(self, way, more=None):
         self.provider.reset()
         pool = {"ready": READY if way in (COPIED, STARTED) else 0, "most": 0}
         own = {**self.patch, "prepare": prepared(self.language, way)}
-        tap.equal(self.provider.use_policy({"pools": {"process": pool}, "languages": {self.language: own}}), OK)
+        tap.equal(self.provider.use_policy({"pools": {"process": pool}, "languages": {self.language: own}, **(more or {})}), OK)
         tap.equal(self.run(NOTHING[self.language])["exit_code"], 0)
 
     def run(self, code):

@@ -14,9 +14,11 @@ import python_packages
 import tap
 from modes import Provider
 from plain_comparison import BEGUN, COPIED, STARTED, Comparison
+from provider import Host
 
 # A twelfth of the programs, or all of them in the long form.
 SOME = list(plain_python.PROGRAMS)[::1 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 12]
+RIGHTS = ("sandbox.exec", "sandbox.exec.session")
 BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1]  # nobody else can write there, so the fork server trusts it
 provider = Provider()
 
@@ -27,6 +29,28 @@ def own_results(comparison, way):
     tap.equal([(row["role"], row["text"]) for row in result["results"]], [("display", "'shown'"), ("value", "42")], result)
     result = comparison.run("def f():\n    raise ValueError('x')\nf()")
     tap.equal((result["exception"]["name"], [frame["line"] for frame in result["exception"]["frames"]]), ("ValueError", [3, 2]), result)
+
+
+def own_session(comparison, way):
+    """Its cells, an interruption, and a cell that is undone."""
+    comparison.use(way, {"sessions": {"max_total": 2, "checkpoints": 2}})
+
+    def cell(code, session, **more):
+        result = provider.invoke({"language": "python", "code": code, "session": session, **more}, Host(RIGHTS))[1]
+        tap.equal(result["session"] and result["session"]["state"], "kept", result)
+        return result
+    first = cell("import sys\nx = 41\nasync def g(): return x", "new")
+    session = first["session"]["id"]
+    value = cell("await g() + 1", session)
+    tap.equal([row["text"] for row in value["results"]], ["42"], value)
+    failed = cell("raise ValueError(x)", session)
+    tap.equal((failed["exit_code"], failed["exception"]["name"]), (1, "ValueError"), failed)
+    tap.equal(cell("sys.exit(3)", session)["exit_code"], 3)
+    late = cell("while True: pass", session, timeout_ms=500)
+    tap.equal((late["status"], late["exception"]["name"]), ("timeout", "KeyboardInterrupt"), late)
+    fresh = cell("x = 1", "new")["session"]["id"]
+    cell("x = 2", fresh)
+    tap.equal(cell("print(x)", fresh, session_action="undo")["stdout"], "1\n")
 
 
 def compare(minor):
@@ -46,6 +70,7 @@ def compare(minor):
         for way in (BEGUN, STARTED, COPIED):
             comparison.compare(way)
             own_results(comparison, way)
+            own_session(comparison, way)
     finally:
         provider.reset()
         shutil.rmtree(place)

@@ -242,7 +242,7 @@ static void note_cell(struct call *call)
     const struct run_event *ended = &call->outcome.ended;
     if (call->session_state == SESSION_RESTORED)
         call->word.checkpoint = CHECKPOINT_TAKEN; /* whatever the interpreter has said */
-    session_note_cell(call->session, call->request_sha256, call->request.code,
+    session_note_cell(call->session, call->language->name, call->request_sha256, call->request.code,
                       call->request.code_length, ended->exit_code, call->results.defined,
                       most_undoable(call));
     if (call->session_state == SESSION_RESTORED && call->session->loss == SESSION_LOSS_NONE) {

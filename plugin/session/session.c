@@ -343,16 +343,17 @@ static void extend_history(struct session *session, const char *word)
     sha256_hex(both, (size_t)length, session->history_sha256);
 }
 
-void session_note_cell(struct session *session, const char *request_sha256, const char *code,
-                       size_t code_length, int32_t exit_code, json_t *defined,
+void session_note_cell(struct session *session, const char *language, const char *request_sha256,
+                       const char *code, size_t code_length, int32_t exit_code, json_t *defined,
                        uint64_t most_undoable)
 {
     char code_sha256[SHA256_HEX_LENGTH + 1];
     extend_history(session, request_sha256);
     sha256_hex(code, code_length, code_sha256);
-    json_t *cell = json_pack("{s:s, s:o?, s:i, s:O?, s:b}", "code_sha256", code_sha256,
-                             "first_line", first_line(code, code_length), "exit_code", exit_code,
-                             "defined", defined, "undone", 0);
+    json_t *cell =
+        json_pack("{s:s, s:s, s:o?, s:i, s:O?, s:b}", "language", language, "code_sha256",
+                  code_sha256, "first_line", first_line(code, code_length), "exit_code", exit_code,
+                  "defined", defined, "undone", 0);
     session->cell_count++;
     session->undoable = session->undoable < most_undoable ? session->undoable + 1 : most_undoable;
     if (json_array_size(session->cells) == SESSION_CELLS_SHOWN)

@@ -82,8 +82,8 @@ struct session {
     enum session_loss loss;
     struct session_run run;
 
-    /* What ran in it: of the last cells an array of {code_sha256, first_line, exit_code, defined,
-     * undone}, of all of them their number and a hash over their requests. */
+    /* What ran in it: of the last cells an array of {language, code_sha256, first_line, exit_code,
+     * defined, undone}, of all of them their number and a hash over their requests. */
     json_t *cells;
     _Atomic uint64_t cell_count; /* read under the lock too, while a call has the session */
     uint64_t undoable;           /* the last ones, one after the other */
@@ -118,10 +118,11 @@ struct session *session_add(const struct session_terms *terms, struct admission 
  * redaction of its output, which are the session's from now on. */
 void session_keep_secrets(struct session *session, json_t *names, struct redaction *redaction);
 
-/* Notes a cell that ran, or may have. defined: the names that it said are there, or NULL.
- * most_undoable: of a cell with a checkpoint ahead of it, how many the session keeps; else 0. */
-void session_note_cell(struct session *session, const char *request_sha256, const char *code,
-                       size_t code_length, int32_t exit_code, json_t *defined,
+/* Notes a cell that ran, or may have. language: its name. defined: the names that it said are
+ * there, or NULL. most_undoable: of a cell with a checkpoint ahead of it, how many the session
+ * keeps; else 0. */
+void session_note_cell(struct session *session, const char *language, const char *request_sha256,
+                       const char *code, size_t code_length, int32_t exit_code, json_t *defined,
                        uint64_t most_undoable);
 
 /* Notes that the last cell which was not undone has been. It stays in the history. */

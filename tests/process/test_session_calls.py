@@ -617,10 +617,10 @@ def test_an_approver_sees_the_history():
     empty, one, two, fresh = (asked["session_history"] for asked in approver.asked)
     tap.equal(empty, {"id": "new", "cells": [], "count": 0, "history_sha256": None, "secrets": {}})
     tap.equal(fresh, empty)
-    first = {"code_sha256": sha256(code), "first_line": "def f():", "exit_code": 0, "defined": ["f"], "undone": False}
+    first = {"language": "python", "code_sha256": sha256(code), "first_line": "def f():", "exit_code": 0, "defined": ["f"], "undone": False}
     hashes = [asked["request_sha256"] for asked in approver.asked]
     tap.equal(one, {"id": session, "cells": [first], "count": 1, "history_sha256": sha256(hashes[0]), "secrets": {}})
-    second = {"code_sha256": sha256("f()\n1 / 0"), "first_line": "f()", "exit_code": 1, "defined": ["f"], "undone": False}
+    second = {"language": "python", "code_sha256": sha256("f()\n1 / 0"), "first_line": "f()", "exit_code": 1, "defined": ["f"], "undone": False}
     tap.equal(two, {"id": session, "cells": [first, second], "count": 2, "history_sha256": sha256(sha256(hashes[0]) + hashes[1]), "secrets": {}})
     standing = {"allow_session", "allow_always"}
     tap.equal([standing & set(asked["allowed_decisions"]) for asked in approver.asked], [standing, set(), set(), standing])

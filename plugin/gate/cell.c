@@ -142,11 +142,19 @@ static bool may_join(const struct call *call)
     return call->host_mistake == HOST_SOUND && capability_is_granted(call, CAPABILITY_SESSION);
 }
 
-/* Only Python can be copied. A copy that has secrets would be one more place that has them. */
+/* The number of its interpreter in the session. */
+static uint32_t call_program(const struct call *call)
+{
+    return session_program_of(call->session, call->language->name);
+}
+
+/* Only Python can be copied, where it is the session's first interpreter. A copy that has secrets
+ * would be one more place that has them. */
 static uint64_t checkpoints_of(const struct call *call)
 {
     bool has_secrets = call->request.secret_count > 0 || (call->session && call->session->secrets);
-    bool can_be_copied = call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
+    bool is_first = !call->session || call_program(call) == 0;
+    bool can_be_copied = is_first && call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
     return can_be_copied && !has_secrets ? call->configuration.policy->sessions.checkpoints : 0;
 }
 
@@ -220,6 +228,37 @@ static bool begin_session(struct call *call, struct error *error)
         return refuse(error, "a session of a shell needs a /proc, and this sandbox has none");
     call->outcome.ended = failed; /* whose failure the gate explains */
     return failed.failure != RUN_FAILURE_NONE;
+}
+
+/* The first cell of a further language. false with error: it is lost, or cannot be had. true where
+ * its interpreter could not start, and outcome says why. */
+static bool add_language(struct call *call, bool *ret_there, struct error *error)
+{
+    struct session *session = call->session;
+    struct run_event failed;
+    *ret_there = call_program(call) < session->language_count;
+    if (*ret_there)
+        return true;
+    if (session->language_count == SESSION_PROGRAMS_MOST)
+        return refuse(error, "the session has interpreters of four languages already");
+    if (session_run_add(&session->run, session->language_count, &call->description, &failed,
+                        error)) {
+        *ret_there = session_add_language(session, call->language->name);
+        session->undoable = 0;
+        if (!*ret_there)
+            session_lose(session, SESSION_LOSS_CRASHED);
+        return *ret_there;
+    }
+    if (failed.failure == RUN_FAILURE_NONE || failed.type == RUN_EVENT_ENDED) {
+        session_lose(session, failed.type == RUN_EVENT_ENDED
+                                  ? session_loss_of((enum run_cause)failed.cause)
+                                  : SESSION_LOSS_CRASHED);
+        return false;
+    }
+    if (lacks_proc(call, &failed))
+        return refuse(error, "a session of a shell needs a /proc, and this sandbox has none");
+    call->outcome.ended = failed;
+    return true;
 }
 
 /* How many checkpoints it has at most, where there is one ahead of this cell. */
@@ -317,6 +356,11 @@ bool cell_execute(struct call *call, struct error *error)
         return true;
     if (!undo(call, error))
         return false;
+    bool is_there;
+    if (!add_language(call, &is_there, error))
+        return false;
+    if (!is_there)
+        return true;
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         init_late(&call->late[i], call->redaction);
     if (is_only_undo(call)) {
@@ -324,8 +368,8 @@ bool cell_execute(struct call *call, struct error *error)
         return true;
     }
     call->results.cell = &call->word;
-    bool ended = session_run_cell(&call->session->run, &call->run, &call->word, call->late,
-                                  &call->outcome, &call->session_state, error);
+    bool ended = session_run_cell(&call->session->run, call_program(call), &call->run, &call->word,
+                                  call->late, &call->outcome, &call->session_state, error);
     if (!ended)
         call->outcome.ended.cause = RUN_CAUSE_INFRASTRUCTURE;
     note_cell(call);

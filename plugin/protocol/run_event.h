@@ -82,6 +82,8 @@ enum run_event_type {
     RUN_EVENT_INTERRUPTED = 4, /* the cell of a session has had its time, and goes on */
     RUN_EVENT_RESTORED = 5,    /* its interpreter has ended as ENDED would say, and the session is
                                   as before the cell; or, with failure, it could not be undone */
+    RUN_EVENT_PROGRAM = 6,     /* another interpreter of a session has started; or, with failure,
+                                  has not */
     RUN_EVENT_TYPE_COUNT
 };
 

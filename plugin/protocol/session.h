@@ -9,7 +9,11 @@
  *                                  cell's code is its program.
  *   interpreter -> plugin:         a frame on the cell's RUN_FD_RESULTS, once the cell has ended
  *   plugin -> backend:             struct session_order on the run's socket
- *   backend -> plugin:             RUN_EVENT_INTERRUPTED there, and RUN_EVENT_RESTORED
+ *   backend -> plugin:             RUN_EVENT_INTERRUPTED there, RUN_EVENT_RESTORED, and
+ *                                  RUN_EVENT_PROGRAM
+ * Further languages have interpreters of their own in the same sandbox, each with its own socket of
+ * cells. They are numbered in the order of their start, from 0, which is the run's own. The end of
+ * any of them is the end of the session.
  * Where session.checkpoints is not 0, a copy of the interpreter sleeps ahead of each cell. A cell
  * in which the interpreter ends is undone by itself: RUN_EVENT_RESTORED instead of RUN_EVENT_ENDED.
  * A second after a cell all processes of the session are stopped, until the next one.
@@ -31,13 +35,21 @@ enum session_order_kind {
     SESSION_ORDER_COLLECT,   /* it has ended, and what is new or changed since the cell before is
                                 wanted: with a RUN_FD_DESCRIPTION of outputs and input files alone,
                                 and RUN_FD_FILES */
+    SESSION_ORDER_PROGRAM,   /* start another interpreter, between two cells: with the descriptors
+                                of a run from RUN_FD_DESCRIPTION on. RUN_EVENT_PROGRAM is the answer:
+                                it waits for cells, or, with failure, there is none and the session
+                                is as it was */
 };
 
-#define SESSION_ORDER_FDS 2 /* of COLLECT */
+#define SESSION_COLLECT_FDS   2 /* of COLLECT */
+#define SESSION_PROGRAM_FDS   7 /* of PROGRAM */
+#define SESSION_PROGRAMS_MOST 4 /* of one session */
 
 /* Both ends are of one build: sent as it is. */
 struct session_order {
     uint32_t kind;    /* enum session_order_kind */
     uint32_t wall_ms; /* of a cell */
     uint32_t haste;   /* 1, of COLLECT: the cell was ordered to end */
+    uint32_t program; /* of a cell: the number of its interpreter */
+    uint32_t runner;  /* of PROGRAM: enum run_interpreter of its description */
 };

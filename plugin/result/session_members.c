@@ -53,6 +53,10 @@ static const char *checkpoint(const struct result *result)
     if (call->executed && call->description.preparation.runner == RUN_INTERPRETER_NODE &&
         call->configuration.policy->sessions.checkpoints > 0)
         return checkpoint_word_name(CHECKPOINT_THREADS);
+    if (call->executed && call->description.preparation.runner == RUN_INTERPRETER_PYTHON &&
+        session_program_of(call->session, call->language->name) > 0 &&
+        call->configuration.policy->sessions.checkpoints > 0)
+        return checkpoint_word_name(CHECKPOINT_PROCESSES);
     return checkpoint_at(call->word.checkpoint);
 }
 
@@ -92,6 +96,15 @@ static void write_defined(struct json_draft *draft, const char *name, const stru
 {
     json_t *defined = result->call->results.defined;
     json_draft_value(draft, name, defined ? json_incref(defined) : json_array());
+}
+
+static void write_languages(struct json_draft *draft, const char *name, const struct result *result)
+{
+    const struct session *session = session_of(result);
+    json_t *languages = json_array();
+    for (uint32_t i = 0; i < session->language_count; i++)
+        (void)json_array_append_new(languages, json_string(session->languages[i]));
+    json_draft_value(draft, name, languages);
 }
 
 static void write_late(struct json_draft *draft, const char *name,
@@ -144,9 +157,14 @@ const struct result_member session_members[] = {
      .type = RESULT_INTEGER,
      .description = "how many it has executed",
      .integer = cells},
+    {.name = "languages",
+     .type = RESULT_STRINGS,
+     .description = "those that have an interpreter in it, in the order of their start",
+     .write = write_languages},
     {.name = "defined",
      .type = RESULT_STRINGS,
-     .description = "names that its cells have defined, as it says itself",
+     .description =
+         "names that cells of this language have defined, as its interpreter says itself",
      .write = write_defined},
     {.name = "checkpoint",
      .type = RESULT_STRING,

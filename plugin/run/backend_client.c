@@ -310,6 +310,26 @@ bool backend_send_cell(int cells, const struct run_description *description,
     return true;
 }
 
+bool backend_send_program(int events, const struct session_order *order,
+                          const struct run_description *description, int stdin_fd,
+                          struct backend_run *ret, struct error *error)
+{
+    CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
+    CLEANUP(close_given) struct given_ends ends;
+    const struct run_input_fds inputs = {.stdin_fd = stdin_fd};
+    int fds[RUN_FD_COUNT];
+    if (!open_ends(description, &inputs, &run, &ends, error))
+        return false;
+    list_ends(&ends, stdin_fd, -1, fds);
+    if (channel_send(events, order, sizeof(*order), &fds[RUN_FD_DESCRIPTION],
+                     SESSION_PROGRAM_FDS) != 0) {
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot order another interpreter");
+        return false;
+    }
+    *ret = take_run(&run);
+    return true;
+}
+
 void backend_note_end(enum sandbox_mode mode, const struct backend_run *run)
 {
     CLEANUP(unlock_backend) struct backend *locked = backend_of(mode);

@@ -15,6 +15,7 @@
 #include "policy/policy.h"
 #include "protocol/pool_report.h"
 #include "protocol/run_description.h"
+#include "protocol/session.h"
 
 /* What a run reads from. */
 struct run_input_fds {
@@ -57,6 +58,12 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
 bool backend_send_cell(int cells, const struct run_description *description,
                        const struct run_input_fds *inputs, struct backend_run *ret,
                        struct error *error);
+
+/* Orders another interpreter of a session, on the events of its run (session.h). true and *ret, the
+ * ends of its streams; false with BACKEND_FAILED or OUT_OF_MEMORY. */
+bool backend_send_program(int events, const struct session_order *order,
+                          const struct run_description *description, int stdin_fd,
+                          struct backend_run *ret, struct error *error);
 
 /* The message of a description in a sealed memfd: the backend reads the checked bytes. -1 with
  * BACKEND_FAILED or OUT_OF_MEMORY. */

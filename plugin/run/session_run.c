@@ -29,7 +29,8 @@
 void session_run_close(struct session_run *session)
 {
     backend_run_close(&session->backend);
-    close_fd(TAKE_FD(session->cells));
+    for (size_t i = 0; i < COUNT_OF(session->cells); i++)
+        close_fd(TAKE_FD(session->cells[i]));
 }
 
 /* The description of the session itself; its lists are borrowed. */
@@ -61,7 +62,7 @@ static char **first_variables(const struct run_description *cell)
 }
 
 /* The pair of sockets for cells. */
-static bool open_cells(struct session_run *session, int *ret_inner, struct error *error)
+static bool open_cells(int *ret_outer, int *ret_inner, struct error *error)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -69,7 +70,7 @@ static bool open_cells(struct session_run *session, int *ret_inner, struct error
                         "cannot create a socket for the session");
         return false;
     }
-    session->cells = pair[0];
+    *ret_outer = pair[0];
     *ret_inner = pair[1];
     /* Nothing is to come out of it: no byte and no descriptor. */
     if (shutdown(pair[1], SHUT_WR) == 0)
@@ -140,7 +141,7 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *cel
         return false;
     }
     const struct run_description description = without_cell(cell, &program, environment);
-    if (!open_cells(&session, &inner, error))
+    if (!open_cells(&session.cells[0], &inner, error))
         return false;
     const struct run_input_fds inputs = {.stdin_fd = inner};
     if (!backend_start_run(mode, &description, &inputs, &session.backend, error) ||
@@ -155,6 +156,40 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *cel
     close_fd(TAKE_FD(session.backend.results_fd));
     *ret = session;
     session = (struct session_run)SESSION_RUN_EMPTY;
+    return true;
+}
+
+/* Nobody reads what its start prints. */
+bool session_run_add(struct session_run *session, uint32_t number,
+                     const struct run_description *cell, struct run_event *ret_failed,
+                     struct error *error)
+{
+    const struct session_order order = {.kind = SESSION_ORDER_PROGRAM,
+                                        .runner = cell->preparation.runner};
+    CLEANUP(backend_run_close) struct backend_run streams = BACKEND_RUN_EMPTY;
+    CLEANUP_CLOSE int outer = -1;
+    CLEANUP_CLOSE int inner = -1;
+    CLEANUP_FREE char **environment = first_variables(cell);
+    struct run_file program;
+    struct run_event event;
+    *ret_failed = (struct run_event){.failure = RUN_FAILURE_NONE};
+    if (!environment) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the interpreter");
+        return false;
+    }
+    const struct run_description description = without_cell(cell, &program, environment);
+    if (!open_cells(&outer, &inner, error) ||
+        !backend_send_program(session->backend.events, &order, &description, inner, &streams,
+                              error) ||
+        !await_event(session, RUN_EVENT_PROGRAM, -1, monotonic_ms() + SETUP_LIMIT_MS, &event,
+                     error))
+        return false;
+    if (event.type == RUN_EVENT_ENDED || event.failure != RUN_FAILURE_NONE) {
+        *ret_failed = event;
+        error_set(error, ERROR_BACKEND_FAILED, "the session ended as an interpreter started");
+        return false;
+    }
+    session->cells[number] = TAKE_FD(outer);
     return true;
 }
 
@@ -195,10 +230,12 @@ enum loop_entry {
 };
 
 static void send_order(const struct session_run *session, enum session_order_kind kind,
-                       uint64_t wall_ms)
+                       uint64_t wall_ms, uint32_t number)
 {
-    const struct session_order order = {
-        .kind = kind, .wall_ms = wall_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)wall_ms};
+    const struct session_order order = {.kind = kind,
+                                        .wall_ms =
+                                            wall_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)wall_ms,
+                                        .program = number};
     (void)channel_send(session->backend.events, &order, sizeof(order), NULL,
                        0); /* its death is seen on the socket */
 }
@@ -217,7 +254,7 @@ static void interrupt(struct loop *loop, enum run_cause cause)
         return;
     loop->interrupted_for = cause;
     if (cause != RUN_CAUSE_WALL_TIMEOUT) /* of that the backend has told */
-        send_order(loop->session, SESSION_ORDER_INTERRUPT, 0);
+        send_order(loop->session, SESSION_ORDER_INTERRUPT, 0, 0);
     loop->deadline_ms = monotonic_ms() + end_limit_ms(loop->run);
 }
 
@@ -361,9 +398,9 @@ static void close_loop(struct loop *loop)
     run_drain_clear(&loop->drain);
 }
 
-bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
-                      struct run_stream late[2], struct run_outcome *ret,
-                      enum session_state *ret_state, struct error *error)
+bool session_run_cell(struct session_run *session, uint32_t number, struct run *run,
+                      const struct cell_word *word, struct run_stream late[2],
+                      struct run_outcome *ret, enum session_state *ret_state, struct error *error)
 {
     CLEANUP(close_loop)
     struct loop loop = {
@@ -380,13 +417,13 @@ bool session_run_cell(struct session_run *session, struct run *run, const struct
     loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(run);
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;
-    send_order(session, SESSION_ORDER_CELL, wall_ms);
+    send_order(session, SESSION_ORDER_CELL, wall_ms, number);
     const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
     struct run_description description = *run->description;
     description.outputs = (struct run_outputs){.files = 0}; /* its interpreter collects nothing */
     CLEANUP_CLOSE int wanted = -1;
     bool sent = session_files_describe(run->description, &wanted, error) &&
-                backend_send_cell(session->cells, &description, &inputs, &loop.cell, error);
+                backend_send_cell(session->cells[number], &description, &inputs, &loop.cell, error);
     for (size_t i = 0; i < run->input_count; i++)
         close_fd(TAKE_FD(run->input_fds[i]));
     run_description_clear_program(run->spent);
@@ -405,7 +442,7 @@ bool session_run_cell(struct session_run *session, struct run *run, const struct
         if (wanted >= 0 && loop.state == SESSION_KEPT)
             session_files_collect(session, run, wanted, loop.interrupted_for);
         else
-            send_order(session, SESSION_ORDER_IDLE, 0);
+            send_order(session, SESSION_ORDER_IDLE, 0, 0);
         close_late(session);
         if (loop.state == SESSION_KEPT) { /* of a cell that was undone nothing is left to print */
             session->backend.stdout_fd = TAKE_FD(loop.cell.stdout_fd);
@@ -420,7 +457,7 @@ bool session_run_cell(struct session_run *session, struct run *run, const struct
 bool session_run_undo(struct session_run *session, struct error *error)
 {
     struct run_event event;
-    send_order(session, SESSION_ORDER_UNDO, 0);
+    send_order(session, SESSION_ORDER_UNDO, 0, 0);
     if (!await_event(session, RUN_EVENT_RESTORED, -1, monotonic_ms() + RESTORE_LIMIT_MS, &event,
                      error))
         return false;

@@ -11,19 +11,20 @@
 
 #include "base/error.h"
 #include "protocol/checkpoint.h"
+#include "protocol/session.h"
 #include "run/backend_client.h"
 #include "run/run.h"
 
 struct session_run {
     enum sandbox_mode mode;
-    struct backend_run backend; /* the events; standard output and error of the last cell */
-    int cells;                  /* the socket that its interpreter waits on; -1: it is no more */
+    struct backend_run backend;       /* the events; standard output and error of the last cell */
+    int cells[SESSION_PROGRAMS_MOST]; /* the sockets that its interpreters wait on; -1: none */
     struct run_event started;
 };
 
-#define SESSION_RUN_EMPTY                          \
-    {                                              \
-        .backend = BACKEND_RUN_EMPTY, .cells = -1, \
+#define SESSION_RUN_EMPTY                                        \
+    {                                                            \
+        .backend = BACKEND_RUN_EMPTY, .cells = {-1, -1, -1, -1}, \
     }
 
 /* Ends it, if it has not ended. */
@@ -35,6 +36,13 @@ void session_run_close(struct session_run *session);
 bool session_run_start(enum sandbox_mode mode, const struct run_description *description,
                        int cancel_fd, struct session_run *ret, struct run_event *ret_failed,
                        struct error *error);
+
+/* Starts one more interpreter in it, with that number; description: that of its first cell. false
+ * with the backend's word in *ret_failed (failure is not NONE), and the session is as it was; or
+ * with error, and it is lost. */
+bool session_run_add(struct session_run *session, uint32_t number,
+                     const struct run_description *description, struct run_event *ret_failed,
+                     struct error *error);
 
 /* Has it ended since its last cell? Then *ret has its end: of a backend that is gone, with cause
  * INFRASTRUCTURE. */
@@ -57,10 +65,10 @@ enum session_state {
     SESSION_GONE,
 };
 
-/* Runs a cell. late: takes what the last one's pipes still bring, standard output and error; their
- * hosts and ids do not count. word: filled by run->results as its frames come. ret->ended is the
- * end of the cell; of SESSION_GONE also that of the session, which is closed then. false: it was
- * lost with its backend. */
-bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
-                      struct run_stream late[2], struct run_outcome *ret,
-                      enum session_state *ret_state, struct error *error);
+/* Runs a cell in the interpreter of that number. late: takes what the last one's pipes still bring,
+ * standard output and error; their hosts and ids do not count. word: filled by run->results as its
+ * frames come. ret->ended is the end of the cell; of SESSION_GONE also that of the session, which
+ * is closed then. false: it was lost with its backend. */
+bool session_run_cell(struct session_run *session, uint32_t number, struct run *run,
+                      const struct cell_word *word, struct run_stream late[2],
+                      struct run_outcome *ret, enum session_state *ret_state, struct error *error);

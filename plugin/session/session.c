@@ -57,19 +57,34 @@ static void free_session(struct session *session)
     json_decref(session->secrets);
     session_run_close(&session->run);
     free(session->principal);
-    free(session->language);
+    for (uint32_t i = 0; i < session->language_count; i++)
+        free(session->languages[i]);
     free(session->workspace);
     json_decref(session->cells);
     free(session);
+}
+
+uint32_t session_program_of(const struct session *session, const char *language)
+{
+    uint32_t number = 0;
+    while (number < session->language_count && strcmp(session->languages[number], language) != 0)
+        number++;
+    return number;
+}
+
+bool session_add_language(struct session *session, const char *language)
+{
+    char *copy = session->language_count < SESSION_PROGRAMS_MOST ? strdup(language) : NULL;
+    if (copy)
+        session->languages[session->language_count++] = copy;
+    return copy;
 }
 
 bool session_fits(const struct session *session, const struct session_terms *terms,
                   struct error *error)
 {
     const char *what = NULL;
-    if (strcmp(session->language, terms->language) != 0)
-        what = "language";
-    else if (session->network != terms->network)
+    if (session->network != terms->network)
         what = "network";
     else if (!same_text(session->workspace, terms->workspace))
         what = "workspace";
@@ -277,7 +292,7 @@ static struct session *new_session(const struct session_terms *terms)
     (void)snprintf(session->policy_sha256, sizeof(session->policy_sha256), "%s",
                    terms->policy_sha256);
     if (copy_text(terms->principal, &session->principal) &&
-        copy_text(terms->language, &session->language) &&
+        session_add_language(session, terms->language) &&
         copy_text(terms->workspace, &session->workspace) && session->cells && make_id(session->id))
         return session;
     free_session(session);
@@ -429,7 +444,8 @@ void session_after_fork(void)
     for (struct session *session = sessions; session; session = session->next) {
         /* Closing its copies of the parent's descriptors ends nothing; a shutdown would. */
         close_fd(TAKE_FD(session->run.backend.events));
-        close_fd(TAKE_FD(session->run.cells));
+        for (size_t i = 0; i < COUNT_OF(session->run.cells); i++)
+            close_fd(TAKE_FD(session->run.cells[i]));
         close_fd(TAKE_FD(session->run.backend.stdout_fd));
         close_fd(TAKE_FD(session->run.backend.stderr_fd));
     }
@@ -446,7 +462,7 @@ static json_t *listed(const struct session *session)
 {
     uint64_t idle_ms = session->is_taken ? 0 : monotonic_ms() - session->used_ms;
     return json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I}", "id", session->id, "principal",
-                     session->principal, "language", session->language, "state",
+                     session->principal, "language", session->languages[0], "state",
                      session->is_taken ? "busy" : "idle", "cells", (json_int_t)session->cell_count,
                      "idle_ms", (json_int_t)idle_ms, "memory_bytes",
                      (json_int_t)session->kept_memory_bytes);

@@ -69,7 +69,8 @@ struct session {
     struct session *next;
     char id[SESSION_ID_LENGTH + 1];
     char *principal;
-    char *language;
+    char *languages[SESSION_PROGRAMS_MOST]; /* that have an interpreter, in the order of start */
+    uint32_t language_count;
     char *workspace;
     char policy_sha256[SHA256_HEX_LENGTH + 1];
     bool network;
@@ -99,6 +100,11 @@ struct session {
  * call cannot be a cell of it. */
 struct session *session_take(const char *id, const struct session_terms *terms,
                              struct error *error);
+
+/* The number of the language's interpreter in its session; language_count: it has none yet. */
+uint32_t session_program_of(const struct session *session, const char *language);
+/* Notes that its interpreter has started. false: no memory. */
+bool session_add_language(struct session *session, const char *language);
 
 /* May a call with these terms be a cell of the session, which it has taken? false with
  * INVALID_INPUT: an approver has changed the request since. */

@@ -41,13 +41,19 @@ enum sandbox_order_kind {
     SANDBOX_IDLE,         /* it has ended */
     SANDBOX_COLLECT_CELL, /* and its files are wanted: with the descriptors of COLLECT */
     SANDBOX_UNDO,         /* go back to before it: REPORT_RESTORED is the answer */
+    SANDBOX_PROGRAM,      /* start another interpreter: with the descriptors of enum run_fd from
+                             RUN_FD_DESCRIPTION on, and a memfd with its files (session_program.h);
+                             REPORT_PROGRAM is the answer */
 };
 
 /* To a session. */
 struct sandbox_order {
-    uint32_t kind;        /* enum sandbox_order_kind */
-    uint32_t checkpoints; /* with CELL: how many are kept */
-    uint32_t haste;       /* with COLLECT_CELL: it was ordered to end */
+    uint32_t kind;              /* enum sandbox_order_kind */
+    uint32_t checkpoints;       /* with CELL: how many are kept */
+    uint32_t haste;             /* with COLLECT_CELL: it was ordered to end */
+    uint32_t program;           /* with INTERRUPT: the number of its interpreter */
+    uint32_t cgroup_has_memory; /* with PROGRAM: as the session's own isolation_report */
+    uint32_t cgroup_has_pids;
 };
 
 enum report_kind {
@@ -59,6 +65,7 @@ enum report_kind {
     REPORT_TREE_GONE,    /* subreaper: nothing of the run is left but its files */
     REPORT_RESTORED,     /* init: its program has ended, and one of before the cell goes on; or,
                             with failure, it could not be undone and is as it was */
+    REPORT_PROGRAM,      /* init: another interpreter has started, or, with failure, has not */
 };
 
 /* Of every process of a sandbox but its init. */

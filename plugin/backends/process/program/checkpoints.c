@@ -133,6 +133,13 @@ void checkpoints_end_cell(struct checkpoints *checkpoints)
     checkpoints->in_cell = checkpoints->may_come = false;
 }
 
+void checkpoints_forget(struct checkpoints *checkpoints)
+{
+    while (checkpoints->count > 0)
+        forget_oldest(checkpoints);
+    checkpoints->is_of_last = false;
+}
+
 /* The order of the cell may come behind the calls that are made for it, even behind those of the
  * cell before: whatever is too late for one cell waits for the next. */
 static void take_sleeper(struct checkpoints *checkpoints, const struct checkpoint *sleeper)

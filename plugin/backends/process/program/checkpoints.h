@@ -39,6 +39,9 @@ struct checkpoints {
 void checkpoints_begin_cell(struct checkpoints *checkpoints, size_t limit);
 void checkpoints_end_cell(struct checkpoints *checkpoints);
 
+/* Ends all of them: nothing leads back any more. */
+void checkpoints_forget(struct checkpoints *checkpoints);
+
 /* Takes a call that the listener has told of. false: it is none of a checkpoint's. */
 bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp_notif *call);
 

@@ -94,7 +94,16 @@ static bool watch_start(struct main_program *program, int supervisor)
     return !ready || report_send(supervisor, &started);
 }
 
-/* Reaps every child that has ended; true and *ret filled when the main program was among them. */
+static bool is_program(const struct main_program *program, pid_t pid)
+{
+    bool is_one = pid == program->pid;
+    for (size_t i = 0; i < program->other_count; i++)
+        is_one = is_one || pid == program->others[i].pid;
+    return is_one;
+}
+
+/* Reaps every child that has ended; true and *ret filled when a program of
+ * the run was among them. */
 static bool reap_children(const struct main_program *program, struct report *ret)
 {
     bool ended = false;
@@ -106,7 +115,7 @@ static bool reap_children(const struct main_program *program, struct report *ret
             continue;
         if (pid <= 0)
             return ended;
-        if (pid != program->pid)
+        if (!is_program(program, pid))
             continue;
         ended = true;
         const struct tree_usage used = tree_usage_of(&usage);
@@ -141,10 +150,11 @@ static struct report requested_end(const struct main_program *program,
 
 /* A call that no honest program makes: the kernel holds the caller, and it never goes on. true and
  * *ret filled: the run ends with it. */
-static bool take_forbidden_call(struct main_program *program, struct report *ret)
+static bool take_forbidden_call(struct main_program *program, int listener, struct report *ret)
 {
-    CLEANUP_FREE struct seccomp_notif *call = notification_receive(program->listener);
-    if (!call || checkpoints_take_call(&program->checkpoints, call))
+    CLEANUP_FREE struct seccomp_notif *call = notification_receive(listener);
+    bool is_first = listener == program->listener;
+    if (!call || (is_first && checkpoints_take_call(&program->checkpoints, call)))
         return false;
     /* It must not see the call fail, as it would once the listener is closed, nor go on in a
      * handler of a signal meanwhile. */
@@ -189,13 +199,19 @@ static void undo(struct main_program *program, int supervisor)
         (void)restore(program, supervisor, &ordered_end);
 }
 
+static pid_t program_of(const struct main_program *program, uint32_t number)
+{
+    return number == 0 || number > program->other_count ? program->pid
+                                                        : program->others[number - 1].pid;
+}
+
 /* false: it is none to a session. */
 static bool follow_order(struct main_program *program, int supervisor,
                          const struct sandbox_order *order)
 {
     switch (order->kind) {
     case SANDBOX_INTERRUPT:
-        (void)kill(program->pid, SIGINT);
+        (void)kill(program_of(program, order->program), SIGINT);
         return true;
     case SANDBOX_STOP:
         (void)kill(-1, SIGSTOP);
@@ -229,6 +245,10 @@ static bool take_session_order(struct main_program *program, int supervisor)
         program->collect_cell(program, supervisor);
         return true;
     }
+    if (length == sizeof(order) && order.kind == SANDBOX_PROGRAM && program->add_program) {
+        program->add_program(program, supervisor);
+        return true;
+    }
     /* "All processes" are those of the sandbox. */
     if (length != sizeof(order) || getpid() != 1 || !follow_order(program, supervisor, &order))
         return false;
@@ -236,8 +256,32 @@ static bool take_session_order(struct main_program *program, int supervisor)
     return true;
 }
 
-/* true and *ret: the program has ended, and there is no way back. */
-static bool has_ended(struct main_program *program, int supervisor, bool was_told,
+/* The socket, the children, and the listeners of all programs. */
+enum {
+    READY_SUPERVISOR,
+    READY_CHILDREN,
+    READY_LISTENER,
+    READY_COUNT = READY_LISTENER + 1 + OTHER_PROGRAMS_MOST
+};
+
+static int listener_of(const struct main_program *program, size_t number)
+{
+    return number == 0 ? program->listener : program->others[number - 1].listener;
+}
+
+/* A call that ends the run, of any program. */
+static bool take_forbidden_calls(struct main_program *program, const struct pollfd *ready,
+                                 struct report *ret)
+{
+    for (size_t i = 0; i <= program->other_count; i++)
+        if ((ready[READY_LISTENER + i].revents & POLLIN) &&
+            take_forbidden_call(program, listener_of(program, i), ret))
+            return true;
+    return false;
+}
+
+/* true and *ret: a program has ended, and there is no way back. */
+static bool has_ended(struct main_program *program, int supervisor, const struct pollfd *ready,
                       struct report *ret)
 {
     struct report ended;
@@ -248,7 +292,7 @@ static bool has_ended(struct main_program *program, int supervisor, bool was_tol
     }
     while (read(program->children, signals, sizeof(signals)) > 0)
         ;
-    if (!reap_children(program, &ended) && (!was_told || !take_forbidden_call(program, &ended)))
+    if (!reap_children(program, &ended) && !take_forbidden_calls(program, ready, &ended))
         return false;
     if (program->checkpoints.in_cell && restore(program, supervisor, &ended))
         return false;
@@ -256,21 +300,32 @@ static bool has_ended(struct main_program *program, int supervisor, bool was_tol
     return true;
 }
 
+/* Those of programs that were added meanwhile too. At the end of one nobody is left that could make
+ * such a call. */
+static void watch_listeners(const struct main_program *program, bool is_over[],
+                            struct pollfd *ready)
+{
+    for (size_t i = 0; i <= program->other_count; i++) {
+        is_over[i] = is_over[i] || (ready[i].revents & (POLLHUP | POLLERR));
+        ready[i].fd = is_over[i] ? -1 : listener_of(program, i);
+    }
+}
+
 static bool watch_end(struct main_program *program, int supervisor, struct report *ret)
 {
-    struct pollfd ready[] = {
-        {.fd = supervisor, .events = POLLIN | POLLRDHUP},
-        {.fd = program->children, .events = POLLIN},
-        {.fd = program->listener, .events = POLLIN},
+    struct pollfd ready[READY_COUNT] = {
+        [READY_SUPERVISOR] = {.fd = supervisor, .events = POLLIN | POLLRDHUP},
+        [READY_CHILDREN] = {.fd = program->children, .events = POLLIN},
     };
+    bool is_over[1 + OTHER_PROGRAMS_MOST] = {false};
+    for (size_t i = READY_LISTENER; i < READY_COUNT; i++)
+        ready[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     program->checkpoints.listener = program->listener;
     program->checkpoints.interpreter = program->pid;
     for (;;) {
-        if (has_ended(program, supervisor, ready[2].revents & POLLIN, ret))
+        if (has_ended(program, supervisor, ready, ret))
             return true;
-        if (ready[2].revents &
-            (POLLHUP | POLLERR)) /* no process is left that could make such a call */
-            ready[2].fd = -1;
+        watch_listeners(program, is_over, &ready[READY_LISTENER]);
         if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR) {
             *ret = (struct report){
                 .kind = REPORT_FAILED, .failure = RUN_FAILURE_INTERNAL, .error_number = errno};

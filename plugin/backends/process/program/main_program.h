@@ -11,6 +11,15 @@
 
 #include "backends/process/messages/report.h"
 #include "backends/process/program/checkpoints.h"
+#include "protocol/session.h"
+
+/* Another one of the same session. Its end is the end of the run as well. */
+struct other_program {
+    pid_t pid;
+    int listener; /* of its filter */
+};
+
+#define OTHER_PROGRAMS_MOST (SESSION_PROGRAMS_MOST - 1)
 
 struct main_program {
     pid_t pid;        /* 0 in the child */
@@ -25,6 +34,11 @@ struct main_program {
     bool (*scratch_is_full)(void); /* NULL: it has none */
     /* Takes an order to collect a cell's files from the socket. NULL: there are none. */
     void (*collect_cell)(const struct main_program *program, int supervisor);
+    /* Takes an order to start another program from the socket, and answers it. NULL: there is none.
+     */
+    void (*add_program)(struct main_program *program, int supervisor);
+    struct other_program others[OTHER_PROGRAMS_MOST];
+    size_t other_count;
     void (*note_files)(void); /* those that are there are told of */
     struct checkpoints
         checkpoints; /* in the parent, where the program is a session's interpreter */

@@ -79,13 +79,20 @@ static bool process_is_stopped(int processes, const char *number)
     return all_are(processes, tasks, is_stopped);
 }
 
-/* The main program says it itself: /proc does not show a process that nobody may look at. */
-static bool all_are_stopped(const struct main_program *program)
+static bool child_is_stopped(pid_t pid)
 {
     siginfo_t stopped = {.si_pid = 0};
-    return waitid(P_PID, (id_t)program->pid, &stopped, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) ==
-               0 &&
-           stopped.si_pid == program->pid && access("/proc/1/stat", R_OK) == 0 &&
+    return waitid(P_PID, (id_t)pid, &stopped, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) == 0 &&
+           stopped.si_pid == pid;
+}
+
+/* The programs say it themselves: /proc does not show a process that nobody may look at. */
+static bool all_are_stopped(const struct main_program *program)
+{
+    for (size_t i = 0; i < program->other_count; i++)
+        if (!child_is_stopped(program->others[i].pid))
+            return false;
+    return child_is_stopped(program->pid) && access("/proc/1/stat", R_OK) == 0 &&
            all_are(AT_FDCWD, "/proc", process_is_stopped);
 }
 

@@ -90,10 +90,10 @@ static _Noreturn void become_program(struct sandbox *sandbox)
     struct program program;
     take_run(sandbox, &description);
     if (program_find(&program, &description, SANDBOX_HOME) < 0 ||
-        program_add_runner(&program, &description, INTERPRETER_FILES_VIEW) < 0)
+        program_add_runner(&program, &description, sandbox->files) < 0)
         program_report_missing(sandbox->report, &description);
     if (description.preparation.runner == RUN_RUNNER_SHELL &&
-        shell_command(&program, &description) < 0)
+        shell_command(&program, &description, sandbox->files) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "compose the command");
     begin_run(sandbox);
     if (description.results && fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0)

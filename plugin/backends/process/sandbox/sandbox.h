@@ -34,6 +34,7 @@ struct sandbox {
     int inputs;                 /* RUN_FD_INPUTS of the run, until its files are written */
     int view;                   /* root of the view while it is built */
     int listener;               /* of the payload's filter, until init has it */
+    const char *files;          /* where what begins its program is, for the payload */
     char detail[192];           /* the path that a failing step was working on */
     enum run_failure failure;   /* of a failing step, where it is not RUN_FAILURE_LAYER */
 };
@@ -136,9 +137,11 @@ int drop_capabilities(struct sandbox *sandbox);
 int forbid_new_privileges(struct sandbox *sandbox);
 /* resource_limits.c */
 int limit_resources(struct sandbox *sandbox);
-/* shell_command.c: puts the main program of a shell's session in front of the shell. 0, or -1 with
+/* shell_command.c: puts the main program of a shell's session, which is in that directory, in front
+ * of the shell. 0, or -1 with
  * errno. */
-int shell_command(struct program *program, struct run_description *description);
+int shell_command(struct program *program, struct run_description *description,
+                  const char *directory);
 /* landlock.c */
 int restrict_by_landlock(struct sandbox *sandbox);
 /* seccomp_load.c */

@@ -17,7 +17,9 @@
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/single_process_fast_path.h"
 #include "backends/process/sandbox/cell_files.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
+#include "backends/process/sandbox/session_program.h"
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
 #include "protocol/channel.h"
@@ -154,6 +156,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         .inputs = -1,
         .view = -1,
         .listener = -1,
+        .files = INTERPRETER_FILES_VIEW,
     };
     int loadavg = template->interpreter.fork ? single_process_fast_path_open() : -1;
     if (!wait_for_go(&sandbox))
@@ -170,6 +173,8 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         program.scratch_is_full = scratch_is_full;
         program.collect_cell = cell_files_collect;
         program.note_files = cell_files_note;
+        program.add_program = session_program_add;
+        session_program_init(&sandbox);
         if (template->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;

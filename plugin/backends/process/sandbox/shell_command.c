@@ -12,7 +12,8 @@
 
 #define IN_FRONT 3 /* its own name, the file of the session's empty program, the shell's path */
 
-int shell_command(struct program *program, struct run_description *description)
+int shell_command(struct program *program, struct run_description *description,
+                  const char *directory)
 {
     static char name[] = SHELL_PROGRAM;
     size_t count = description->preparation.program_argument; /* the shell's name and options */
@@ -32,7 +33,6 @@ int shell_command(struct program *program, struct run_description *description)
     arguments[2] = shell;
     memcpy(&arguments[IN_FRONT], description->argv, count * sizeof(*arguments));
     description->argv = arguments; /* as long as this process */
-    (void)snprintf(program->path, sizeof(program->path), "%s/%s", INTERPRETER_FILES_VIEW,
-                   SHELL_PROGRAM);
+    (void)snprintf(program->path, sizeof(program->path), "%s/%s", directory, SHELL_PROGRAM);
     return 0;
 }

@@ -97,7 +97,7 @@ static void handle_order(struct run *run)
         char order;
         struct session_order session;
     } message;
-    int fds[SESSION_ORDER_FDS];
+    int fds[SESSION_PROGRAM_FDS];
     size_t fd_count = 0;
     ssize_t length = channel_receive_fds_now(run->socket, &message, sizeof(message), fds,
                                              COUNT_OF(fds), &fd_count);
@@ -183,6 +183,9 @@ static void handle_report(struct run *run, const struct report *report)
         break;
     case REPORT_RESTORED:
         run_session_restored(run, report);
+        break;
+    case REPORT_PROGRAM:
+        run_session_added(run, report);
         break;
     case REPORT_TREE_GONE:
         if (!run->unwatched && !run->evidence.killed)

@@ -3,16 +3,24 @@
  * back to before one (run_state.h). Runs in the supervisor. */
 #include "backends/process/supervisor/run_state.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "backends/process/sandbox/session_program.h"
+#include "base/cleanup.h"
 #include "protocol/channel.h"
 
+/* For an interpreter to start: more than its init gives it. */
+#define ADD_LIMIT_MS 10000
 /* For an init to kill its tree, and for a checkpoint to put the files back. */
 #define RESTORE_LIMIT_US (UINT64_C(10) * 1000000)
 
 /* Its death is seen on the socket. */
 static void tell_init(const struct run *run, enum sandbox_order_kind kind)
 {
-    const struct sandbox_order order = {.kind = kind,
-                                        .checkpoints = (uint32_t)run->session.checkpoints};
+    const struct sandbox_order order = {
+        .kind = kind, .program = run->program, .checkpoints = (uint32_t)run->session.checkpoints};
     (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
 }
 
@@ -25,19 +33,84 @@ static void begin_restore(struct run *run, enum run_cause cause)
 }
 
 static void pass_collection_on(const struct run *run, const struct session_order *order,
-                               const int fds[SESSION_ORDER_FDS])
+                               const int fds[SESSION_COLLECT_FDS])
 {
     const struct sandbox_order passed = {.kind = SANDBOX_COLLECT_CELL, .haste = order->haste};
-    (void)channel_send(run->process->report, &passed, sizeof(passed), fds, SESSION_ORDER_FDS);
+    (void)channel_send(run->process->report, &passed, sizeof(passed), fds, SESSION_COLLECT_FDS);
+}
+
+static void send_added(const struct run *run, const struct report *report)
+{
+    struct run_event event = {.type = RUN_EVENT_PROGRAM,
+                              .failure = report->failure,
+                              .failed_layer = report->failed_layer,
+                              .error_number = report->error_number,
+                              .exit_code = -1};
+    (void)snprintf(event.message, sizeof(event.message), "%s", report->message);
+    run_event_send(run->socket, &event);
+}
+
+/* The run's descriptors go on as they came: the description is read by the new program alone. */
+static void pass_program_on(struct run *run, const struct session_order *order,
+                            const int fds[SESSION_PROGRAM_FDS])
+{
+    const struct sandbox_order passed = {
+        .kind = SANDBOX_PROGRAM,
+        .cgroup_has_memory = run->process->cgroup.has_memory,
+        .cgroup_has_pids = run->process->cgroup.has_pids,
+    };
+    CLEANUP_CLOSE int files = session_program_files(order->runner);
+    int given[SESSION_PROGRAM_FDS + 1];
+    for (size_t i = 0; i < SESSION_PROGRAM_FDS; i++)
+        given[i] = fds[i];
+    given[SESSION_PROGRAM_FDS] = files;
+    if (files >= 0 &&
+        channel_send(run->process->report, &passed, sizeof(passed), given, COUNT_OF(given)) == 0) {
+        run->is_adding = true;
+        return;
+    }
+    struct report report = {.failure = RUN_FAILURE_INTERNAL, .error_number = errno};
+    (void)snprintf(report.message, sizeof(report.message), "hand over the interpreter");
+    run_session_added(run, &report);
+}
+
+/* It is idle meanwhile, but for its deadline. */
+static void add_program(struct run *run, const struct session_order *order,
+                        const int fds[SESSION_PROGRAM_FDS])
+{
+    const struct session_order start = {.kind = SESSION_ORDER_CELL, .wall_ms = ADD_LIMIT_MS};
+    bool wakes;
+    run->deadline_us = session_clock_order(&run->clock, &start, monotonic_us(), &wakes);
+    if (wakes)
+        tell_init(run, SANDBOX_CONTINUE);
+    pass_program_on(run, order, fds);
+}
+
+void run_session_added(struct run *run, const struct report *report)
+{
+    const struct session_order idle = {.kind = SESSION_ORDER_IDLE};
+    bool wakes;
+    if (run->evidence.killed)
+        return;
+    run->is_adding = false;
+    if (report->failure == RUN_FAILURE_NONE)
+        run->session.checkpoints = 0; /* nothing of the session can be undone any more */
+    run->deadline_us = session_clock_order(&run->clock, &idle, monotonic_us(), &wakes);
+    send_added(run, report);
 }
 
 void run_session_follow(struct run *run, const struct session_order *order,
-                        const int fds[SESSION_ORDER_FDS], size_t fd_count)
+                        const int fds[SESSION_PROGRAM_FDS], size_t fd_count)
 {
     bool is_live = run->started && run->session.idle_ms > 0 && !run->evidence.killed;
     bool wakes;
-    if (!is_live || run->restoring)
+    if (!is_live || run->restoring || run->is_adding)
         return;
+    if (order->kind == SESSION_ORDER_PROGRAM) {
+        if (!run->clock.in_cell && fd_count == SESSION_PROGRAM_FDS)
+            add_program(run, order, fds);
+        return;
+    }
     if (order->kind == SESSION_ORDER_UNDO) {
         begin_restore(run, RUN_CAUSE_EXIT);
         return;
@@ -48,8 +121,10 @@ void run_session_follow(struct run *run, const struct session_order *order,
     if (wakes)
         tell_init(run, SANDBOX_CONTINUE);
     if (order->kind == SESSION_ORDER_CELL)
+        run->program = order->program;
+    if (order->kind == SESSION_ORDER_CELL)
         tell_init(run, SANDBOX_CELL);
-    else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_ORDER_FDS)
+    else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
         pass_collection_on(run, order, fds);
     else if (order->kind == SESSION_ORDER_IDLE || order->kind == SESSION_ORDER_COLLECT)
         tell_init(run, SANDBOX_IDLE);
@@ -63,6 +138,10 @@ void run_session_expire(struct run *run)
     if (run->restoring) { /* its init has not answered */
         run_order_end(run, run->restored_for == RUN_CAUSE_EXIT ? RUN_CAUSE_CANCELLED
                                                                : run->restored_for);
+        return;
+    }
+    if (run->is_adding) { /* nor here */
+        run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
         return;
     }
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {

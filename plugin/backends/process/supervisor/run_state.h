@@ -33,6 +33,8 @@ struct run {
     struct run_limits limits;
     struct run_session session;
     struct session_clock clock;  /* of a session that has started */
+    uint32_t program;            /* the number of the interpreter whose cell is under way */
+    bool is_adding;              /* its init was told to start another one */
     bool restoring;              /* its init was told to undo the last cell, ... */
     enum run_cause restored_for; /* ... for this reason; EXIT: the plugin wants it */
     struct run_evidence before;  /* the counts of the cells that were undone */
@@ -51,9 +53,10 @@ void run_order_end(struct run *run, enum run_cause cause);
 /* From the control groups and that of the tree, into event and evidence. */
 void run_read_usage(struct run *run, const struct tree_usage *tree);
 
-/* run_session.c: of a session, an order of the plugin's, its deadline that is over, and
- * REPORT_RESTORED. */
+/* run_session.c: of a session, an order of the plugin's, its deadline that is over,
+ * REPORT_RESTORED, and REPORT_PROGRAM. */
 void run_session_follow(struct run *run, const struct session_order *order,
-                        const int fds[SESSION_ORDER_FDS], size_t fd_count);
+                        const int fds[SESSION_PROGRAM_FDS], size_t fd_count);
 void run_session_expire(struct run *run);
 void run_session_restored(struct run *run, const struct report *report);
+void run_session_added(struct run *run, const struct report *report);

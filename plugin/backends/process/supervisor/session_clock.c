@@ -52,6 +52,7 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
     case SESSION_ORDER_INTERRUPT:
         return clock->in_cell && clock->interrupts == 0 ? now_us : 0;
     case SESSION_ORDER_UNDO: /* the caller's */
+    case SESSION_ORDER_PROGRAM:
         break;
     }
     return 0;

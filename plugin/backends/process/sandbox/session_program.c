@@ -22,7 +22,7 @@
 #include "base/write_fully.h"
 #include "protocol/channel.h"
 
-#define START_LIMIT_MS 5000
+#define START_LIMIT_MS 10000
 #define PACKED_LIMIT   (UINT32_C(32) << 20)
 #define NAME_SIZE      64
 #define GIVEN_FDS      (SESSION_PROGRAM_FDS + 1)

@@ -12,7 +12,7 @@
 #include "protocol/channel.h"
 
 /* For an interpreter to start: more than its init gives it. */
-#define ADD_LIMIT_MS 10000
+#define ADD_LIMIT_MS 15000
 /* For an init to kill its tree, and for a checkpoint to put the files back. */
 #define RESTORE_LIMIT_US (UINT64_C(10) * 1000000)
 

@@ -110,9 +110,10 @@ struct tool_host {
     uint32_t abi_version;
     void *user;       /* handed to every callback, never looked into */
     uint64_t call_id; /* the host's name for this call, for tool_cancel(); 0: cannot be cancelled */
-    /* A JSON object or NULL: "principal", "session", "traceparent" (strings), "workspace" (an
-     * absolute path), "policy" (an object that may only narrow), "files" (an array of {"ref",
-     * "name", "size", "sha256"?}, what open_file can open). Never filled from the model's input. */
+    /* A JSON object or NULL: "principal", "session" (the conversation), "traceparent" (strings),
+     * "workspace" (an absolute path), "policy" (an object that may only narrow), "files" (an array
+     * of {"ref", "name", "size", "sha256"?}, what open_file can open). Never filled from the
+     * model's input. */
     const char *context_json;
 
     /* [callback] Is the named capability granted to this caller? Absent: none is. Beside a
@@ -209,17 +210,20 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
  * decision_json (borrowed): {"decision": D, "request_sha256"?, "approver"?, "reason"?,
  * "arguments"?, "approval_id"?}, where D is a word of the request's "allowed_decisions":
  * "allow_once"; "allow_session" (the provider allows the identical request of the same principal
- * and session from now on); "allow_always" (the host allows it from now on: it remembers the
- * request_sha256, and answers by itself the next time); "edit" (run "arguments", an object like the
- * request's "arguments", instead: they are checked as any input is); "deny"; "cancel" (the call
- * ends as cancelled). Beside them "unavailable" is always taken, and never offered: nobody could be
- * asked, so the call ends as approval_unavailable; a provider that does not know it denies.
- * "approval_id" is the name that the host keeps the decision under, where it is another than the
- * request's; only for a request whose "decision_members" has it. {"pending_id": ID} alone decides
- * nothing: before TOOL_VERDICT_PENDING it names the request under which the host keeps the
- * question, where "decision_members" has it. TOOL_INVALID, and the request is denied, for anything
- * else, and for a request_sha256 that is not this request's. A second answer is TOOL_UNKNOWN; where
- * it differs from a permitting one that nothing has run by yet, nothing will. */
+ * and conversation, the context's "session", from now on); "allow_always" (the host allows it from
+ * now on: it remembers the request_sha256, and answers by itself the next time); "allow_cells" (of
+ * a request for a session: the provider also allows further requests for that session that want no
+ * more than this one, until it ends, and nobody sees them before); "edit" (run "arguments", an
+ * object like the request's "arguments", instead: they are checked as any input is); "deny";
+ * "cancel" (the call ends as cancelled). Beside them "unavailable" is always taken, and never
+ * offered: nobody could be asked, so the call ends as approval_unavailable; a provider that does
+ * not know it denies. "approval_id" is the name that the host keeps the decision under, where it is
+ * another than the request's; only for a request whose "decision_members" has it. {"pending_id":
+ * ID} alone decides nothing: before TOOL_VERDICT_PENDING it names the request under which the host
+ * keeps the question, where "decision_members" has it. TOOL_INVALID, and the request is denied, for
+ * anything else, and for a request_sha256 that is not this request's. A second answer is
+ * TOOL_UNKNOWN; where it differs from a permitting one that nothing has run by yet, nothing will.
+ */
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)

@@ -17,6 +17,7 @@ static const char *const names[APPROVAL_ANSWER_COUNT] = {
     [APPROVAL_ANSWER_ALLOW_ALWAYS] = "allow_always",
     [APPROVAL_ANSWER_DENY] = "deny",
     [APPROVAL_ANSWER_EDIT] = "edit",
+    [APPROVAL_ANSWER_ALLOW_CELLS] = "allow_cells",
     [APPROVAL_ANSWER_CANCEL] = "cancel",
     [APPROVAL_ANSWER_UNAVAILABLE] = "unavailable",
 };

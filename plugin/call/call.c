@@ -68,6 +68,7 @@ void call_clear(struct call *call)
     artifact_list_clear(&call->artifacts);
     drop_redaction(call);
     session_give_back(call->session);
+    free(call->cells_grant);
     drop_request(call);
     free(call->approval.arguments);
     configuration_clear(&call->configuration);

@@ -81,7 +81,8 @@ struct call {
     struct results results;
     struct artifact_list artifacts; /* the files that it has left */
     struct session *session; /* whose cell it is; NULL: none, or one that is still to begin */
-    struct cell_word word;   /* what the session's interpreter says of the cell */
+    struct cells_grant *cells_grant;  /* for its session (gate/cells_grant.h); NULL: none */
+    struct cell_word word;            /* what the session's interpreter says of the cell */
     enum session_state session_state; /* behind the cell */
     struct run_stream late[2];        /* output that earlier cells have left behind */
     json_t *notes;                    /* array of strings */
@@ -107,8 +108,19 @@ char *call_canonical_request(const struct call *call, size_t *ret_length);
 /* Its SHA-256, of the call as it is at this moment; false when out of memory. */
 bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1]);
 
+struct call_limit {
+    const char *name;
+    uint64_t value;
+};
+
+/* Those in force, in the order of the policy's table; returns their number. */
+size_t call_limits(const struct call *call, struct call_limit ret[POLICY_LIMITS_MOST]);
 /* The member "limits": those in force, as result, audit and approval show them. */
 void call_write_limits(struct json_draft *draft, const struct call *call);
+
+/* Of the canonical request the members that an answer allow_cells is bound to: all that do not say
+ * that they may differ from cell to cell. */
+void call_write_bound_to_cells(struct json_draft *draft, const struct call *call);
 
 /* The JSON that a content checker of the gateway's or of the operator's is asked with: everything
  * that is hashed, with the files' content, and the caller. New, with its length; NULL when out of
@@ -116,7 +128,7 @@ void call_write_limits(struct json_draft *draft, const struct call *call);
 char *call_content_question(const struct call *call, size_t *ret_length);
 
 /* The answers that the call's policy lets an approver give: APPROVAL_ANSWER_BITs. With a workspace
- * there is none that holds for later calls. */
+ * there is none that holds for later identical calls. */
 unsigned call_approval_answers(const struct call *call);
 /* The JSON that the approver sees, new; NULL when out of memory. */
 char *call_approval_request(const struct call *call, const char *approval_id);

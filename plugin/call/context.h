@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's context_json: the caller, its session and trace, its files and its part of the policy.
- * It is trusted, but checked: an unknown member is refused, because a misspelt one would silently
- * not apply. Pure code, any thread.
+ * The host's context_json: the caller, its conversation and trace, its files and its part of the
+ * policy. It is trusted, but checked: an unknown member is refused, because a misspelt one would
+ * silently not apply. Pure code, any thread.
  */
 #pragma once
 

@@ -14,21 +14,18 @@
 
 #include "base/cleanup.h"
 #include "gate/cell.h"
+#include "gate/cells_grant.h"
 #include "request/request_fields.h"
 #include "run/describe.h"
 
-struct limit {
-    const char *name;
-    uint64_t value;
-};
-
 static int compare_limits(const void *left, const void *right)
 {
-    return strcmp(((const struct limit *)left)->name, ((const struct limit *)right)->name);
+    return strcmp(((const struct call_limit *)left)->name,
+                  ((const struct call_limit *)right)->name);
 }
 
-/* In the order of the table; what the shape of a call decides has become the run's. */
-static size_t limits_of(const struct call *call, struct limit ret[POLICY_LIMITS_MOST])
+/* What the shape of a call decides has become the run's. */
+size_t call_limits(const struct call *call, struct call_limit ret[POLICY_LIMITS_MOST])
 {
     struct run_limits of_run = call->description.limits;
     size_t row_count;
@@ -36,18 +33,18 @@ static size_t limits_of(const struct call *call, struct limit ret[POLICY_LIMITS_
     size_t count = 0;
     for (size_t i = 0; i < row_count; i++) {
         if (rows[i].place == POLICY_LIMIT_OF_RUN)
-            ret[count++] = (struct limit){rows[i].name, *describe_limit(&of_run, &rows[i])};
+            ret[count++] = (struct call_limit){rows[i].name, *describe_limit(&of_run, &rows[i])};
         else if (rows[i].place == POLICY_LIMIT_OF_GATEWAY)
-            ret[count++] = (struct limit){rows[i].name,
-                                          policy_limit_at(&call->limits, &rows[i])->default_value};
+            ret[count++] = (struct call_limit){
+                rows[i].name, policy_limit_at(&call->limits, &rows[i])->default_value};
     }
     return count;
 }
 
 void call_write_limits(struct json_draft *draft, const struct call *call)
 {
-    struct limit limits[POLICY_LIMITS_MOST];
-    size_t count = limits_of(call, limits);
+    struct call_limit limits[POLICY_LIMITS_MOST];
+    size_t count = call_limits(call, limits);
     if (draft->order == JSON_ORDER_SORTED)
         qsort(limits, count, sizeof(limits[0]), compare_limits);
     json_draft_open(draft, "limits", '{');
@@ -118,14 +115,15 @@ static const struct settled_member {
     void (*write_form)(struct json_draft *draft, const char *name, const struct call *call,
                        enum request_files_form form);
     void (*write)(struct json_draft *draft, const char *name, const struct call *call);
+    bool differs_by_cell; /* as in struct request_field; gate/cells_grant.c looks at these itself */
 } settled_members[] = {
     {"image", .write = write_image},
     {"image_id", .write = write_image_id},
-    {"limits", .write = write_limits},
+    {"limits", .write = write_limits, .differs_by_cell = true},
     {"mode", .write = write_mode},
     {"narrowing", .write = write_narrowing},
     {"policy_base_sha256", .write = write_policy_base},
-    {"session_history", .write_form = write_history},
+    {"session_history", .write_form = write_history, .differs_by_cell = true},
     {"workspace", .write = write_workspace},
     {"workspace_id", .write = write_workspace_id},
 };
@@ -171,23 +169,43 @@ static size_t canonical_members(struct canonical_member ret[CANONICAL_MEMBERS_LI
     return count;
 }
 
+static void write_member(struct json_draft *draft, const struct canonical_member *member,
+                         const struct call *call, const char *tool, enum request_files_form files)
+{
+    const struct settled_member *settled = member->settled;
+    if (settled && settled->write)
+        settled->write(draft, member->name, call);
+    else if (settled)
+        settled->write_form(draft, member->name, call, files);
+    else if (member->field)
+        request_field_write(member->field, draft, &call->request, files);
+    else
+        json_draft_string(draft, member->name, tool);
+}
+
 /* Made and hashed twice a call, so not by way of a JSON value. */
 static void write_request(struct json_draft *draft, const struct call *call, const char *tool,
                           enum request_files_form files)
 {
     struct canonical_member members[CANONICAL_MEMBERS_LIMIT];
     size_t count = canonical_members(members);
-    for (size_t i = 0; i < count; i++) {
-        const struct settled_member *settled = members[i].settled;
-        if (settled && settled->write)
-            settled->write(draft, members[i].name, call);
-        else if (settled)
-            settled->write_form(draft, members[i].name, call, files);
-        else if (members[i].field)
-            request_field_write(members[i].field, draft, &call->request, files);
-        else
-            json_draft_string(draft, members[i].name, tool);
-    }
+    for (size_t i = 0; i < count; i++)
+        write_member(draft, &members[i], call, tool, files);
+}
+
+static bool differs_by_cell(const struct canonical_member *member)
+{
+    return (member->settled && member->settled->differs_by_cell) ||
+           (member->field && member->field->differs_by_cell);
+}
+
+void call_write_bound_to_cells(struct json_draft *draft, const struct call *call)
+{
+    struct canonical_member members[CANONICAL_MEMBERS_LIMIT];
+    size_t count = canonical_members(members);
+    for (size_t i = 0; i < count; i++)
+        if (!differs_by_cell(&members[i]))
+            write_member(draft, &members[i], call, call->tool, REQUEST_FILES_HASHED);
 }
 
 char *call_canonical_request(const struct call *call, size_t *ret_length)
@@ -227,17 +245,20 @@ static_assert(APPROVER_ONCE == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ONCE) &
                   APPROVER_SESSION == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_SESSION) &&
                   APPROVER_ALWAYS == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS) &&
                   APPROVER_DENY == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_DENY) &&
-                  APPROVER_EDIT == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_EDIT),
+                  APPROVER_EDIT == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_EDIT) &&
+                  APPROVER_CELLS == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_CELLS),
               "the policy's decisions are the approver's answers");
 
-/* The content of a workspace is not in the request's hash, so no answer may hold for later calls.
- * Neither may one for a cell: what it does depends on what ran before. */
+/* The content of a workspace is not in the request's hash, so no answer may hold for identical
+ * calls. Neither may one for a cell: what it does depends on what ran before. */
 unsigned call_approval_answers(const struct call *call)
 {
     static const unsigned standing = APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_SESSION) |
                                      APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS);
     unsigned answers = call->configuration.policy->approver_decisions |
                        APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
+    if (!cells_grant_can_be_offered(call))
+        answers &= ~APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_CELLS);
     return call->context.workspace || cell_has_history(call) ? answers & ~standing : answers;
 }
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "call/capability_check.h"
+#include "gate/cells_grant.h"
 #include "run/describe.h"
 
 #define LATE_LIMIT 16384 /* bytes of each stream */
@@ -361,6 +362,7 @@ bool cell_execute(struct call *call, struct error *error)
         return false;
     if (!is_there)
         return true;
+    cells_grant_keep(call);
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         init_late(&call->late[i], call->redaction);
     if (is_only_undo(call)) {

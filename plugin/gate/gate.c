@@ -22,6 +22,7 @@
 #include "content/content.h"
 #include "gate/audit_record.h"
 #include "gate/cell.h"
+#include "gate/cells_grant.h"
 #include "gate/decision.h"
 #include "gate/offer_hint.h"
 #include "host/host.h"
@@ -208,6 +209,8 @@ static bool obtain_approval(struct call *call, struct error *error)
         decision_name(policy, &verdict, call->approval.approver, sizeof(call->approval.approver));
         return true;
     }
+    if (cells_grant_covers(call, &verdict, &call->approval))
+        return true;
     const struct approval_question question = {
         .request_sha256 = call->request_sha256,
         .principal = call->context.principal,
@@ -219,7 +222,8 @@ static bool obtain_approval(struct call *call, struct error *error)
         .cancelled = is_cancelled,
         .user = call,
     };
-    return approval_obtain(&call->host, &question, &call->approval, error);
+    return approval_obtain(&call->host, &question, &call->approval, error) &&
+           cells_grant_take_answer(call, &verdict, error);
 }
 
 /* As with a trial: the processes of a check take a slot. */

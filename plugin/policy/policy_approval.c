@@ -16,7 +16,8 @@ const char *const policy_decisions[] = {
     [APPROVAL_ALLOW] = "allow", [APPROVAL_ASK] = "ask", [APPROVAL_DENY] = "deny", NULL};
 
 /* In the order of enum approver_decision. */
-static const char *const approver_decisions[] = {"once", "session", "always", "deny", "edit", NULL};
+static const char *const approver_decisions[] = {"once", "session", "always", "deny",
+                                                 "edit", "cells",   NULL};
 
 static bool check_approver_decision(const struct json_place *place, const char *name)
 {

@@ -25,7 +25,8 @@ enum approver_decision {
     APPROVER_SESSION = 1 << 1, /* the identical request until the provider is unloaded */
     APPROVER_ALWAYS = 1 << 2,  /* the identical request until it expires */
     APPROVER_DENY = 1 << 3,    /* in every policy, named or not */
-    APPROVER_EDIT = 1 << 4     /* another request instead */
+    APPROVER_EDIT = 1 << 4,    /* another request instead */
+    APPROVER_CELLS = 1 << 5    /* further cells until the session ends */
 };
 
 /* The facts of a request that rules can see; all borrowed. */

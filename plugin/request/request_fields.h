@@ -73,6 +73,10 @@ struct request_field {
     /* Where hashed_as is NULL: why an approval may hold for other values. */
     const char *not_hashed;
 
+    /* Where hashed_as has a value: a cell runs by an answer allow_cells that an earlier cell of its
+     * session has got, although its value is another one. */
+    bool differs_by_cell;
+
     /* JSON of two values that differ from each other and from an absent member; NULL where there is
      * only one. The tests of the table take them. */
     const char *examples[2];

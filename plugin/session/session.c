@@ -60,6 +60,7 @@ static void free_session(struct session *session)
     for (uint32_t i = 0; i < session->language_count; i++)
         free(session->languages[i]);
     free(session->workspace);
+    free(session->cells_grant);
     json_decref(session->cells);
     free(session);
 }

@@ -48,6 +48,7 @@ enum session_loss {
 const char *session_loss_name(enum session_loss loss);
 
 struct registered_call; /* call/call_registry.h, which is above us */
+struct cells_grant;     /* as is gate/cells_grant.h */
 
 /* The facts of a call that its session is bound to; all borrowed. */
 struct session_terms {
@@ -89,6 +90,10 @@ struct session {
     _Atomic uint64_t cell_count; /* read under the lock too, while a call has the session */
     uint64_t undoable;           /* the last ones, one after the other */
     char history_sha256[SHA256_HEX_LENGTH + 1]; /* "": nothing ran */
+
+    /* What an approver has allowed of its further cells (gate/cells_grant.h): released by free();
+     * NULL: nothing. Only for the call that has taken the session. */
+    struct cells_grant *cells_grant;
 
     /* What its first cell was given; NULL: nothing. */
     json_t *secrets; /* object: the variable, and the name of its secret */

@@ -29,7 +29,7 @@ WHOLE = {
                      "sandbox.exec.network=example.org:443", "sandbox.exec.network=[::1]:1"],
     "content_checks": {"timeout_ms": 5000, "languages": {
         "python": {"action": "refuse", "required": True, "allowed_modules": ["json", "os.path"], "forbidden_modules": [], "forbidden_names": ["eval"]}}},
-    "approval": {"default": "ask", "timeout_ms": 1000, "max_waiting": 10, "in_band": False, "decisions": ["once", "deny"], "rules": [
+    "approval": {"default": "ask", "timeout_ms": 1000, "max_waiting": 10, "in_band": False, "decisions": ["once", "deny", "cells"], "rules": [
         {"decision": "allow", "id": "small", "languages": ["python", "sh"], "modes": ["process"], "network": False, "secrets": False,
          "code_bytes": {"min": 0, "max": 100}, "principals": ["ops"], "reason": "small things",
          "match": [{"language": "sh", "principal": "ops", "code": "1"}], "not_match": [{"language": "sh", "mode": "docker"}]},

@@ -280,6 +280,21 @@ START_TEST(a_session_granted_inside_the_callback_stays)
 }
 END_TEST
 
+/* Its session remembers it, and not this table. */
+START_TEST(an_answer_for_cells_is_no_grant_for_the_request)
+{
+    struct asker first = {.answer = "{\"decision\":\"allow_cells\"}"};
+    struct asker second = {.verdict = TOOL_VERDICT_DENY};
+    ask(&first);
+    ck_assert(first.allowed);
+    ck_assert_str_eq(first.outcome.decision, "allow_cells");
+    ask(&second);
+    ck_assert(!second.allowed);
+    ck_assert_uint_eq(second.asked, 1);
+    expect_unused_table();
+}
+END_TEST
+
 START_TEST(a_pending_request_is_not_asked_about_twice)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_ALLOW};
@@ -352,6 +367,10 @@ static const struct {
     {"{\"decision\":\"allow_once\",\"request_sha256\":\"" OTHER_HASH "\"}", TOOL_INVALID,
      "approval mismatch: the decision was made for another request"},
     {"{\"decision\":\"allow_always\",\"reason\":\"known\"}", TOOL_ACCEPTED, NULL},
+    {"{\"decision\":\"allow_cells\"}", TOOL_ACCEPTED, NULL},
+    {"{\"decision\":\"allow_cells\",\"arguments\":{}}", TOOL_INVALID,
+     "approval denied: the decision could not be read"},
+    {"{\"decision\":\"cells\"}", TOOL_INVALID, "approval denied: the decision could not be read"},
     {"{\"decision\":\"cancel\"}", TOOL_ACCEPTED, "cancelled by the approver"},
     {"{\"decision\":\"cancel\",\"reason\":\"lunch\"}", TOOL_ACCEPTED,
      "cancelled by the approver: lunch"},
@@ -399,6 +418,7 @@ static const struct {
     {ALLOW_ONCE, "{\"decision\":\"deny\"}", ERROR_APPROVAL_REPLAYED},
     {ALLOW_ONCE, "{\"decision\":\"cancel\"}", ERROR_APPROVAL_REPLAYED},
     {ALLOW_ONCE, "{\"decision\":\"allow_session\"}", ERROR_APPROVAL_REPLAYED},
+    {ALLOW_ONCE, "{\"decision\":\"allow_cells\"}", ERROR_APPROVAL_REPLAYED},
     {ALLOW_ONCE, EDIT("{}"), ERROR_APPROVAL_REPLAYED},
     {EDIT("{\"a\":1}"), EDIT("{\"a\":1}"), ERROR_CODE_COUNT},
     {EDIT("{\"a\":1}"), EDIT("{\"a\":2}"), ERROR_APPROVAL_REPLAYED},
@@ -528,6 +548,7 @@ int main(void)
     tcase_add_test(cases[0], a_request_forgotten_during_the_callback_is_denied);
     tcase_add_test(cases[1], an_answer_inside_the_callback_counts);
     tcase_add_test(cases[1], a_session_granted_inside_the_callback_stays);
+    tcase_add_test(cases[1], an_answer_for_cells_is_no_grant_for_the_request);
     tcase_add_test(cases[1], a_pending_request_is_not_asked_about_twice);
     tcase_add_test(cases[1], an_answer_to_another_token_is_none);
     tcase_add_test(cases[1], grants_of_two_requests_are_used_in_any_order);

@@ -316,6 +316,9 @@ START_TEST(an_approver_can_always_deny)
     CLEANUP(cleanup_policy)
     struct policy *policy = load("{\"approval\":{\"decisions\":[\"once\",\"always\"]}}", &error);
     ck_assert_uint_eq(policy->approver_decisions, APPROVER_ONCE | APPROVER_ALWAYS | APPROVER_DENY);
+    CLEANUP(cleanup_policy)
+    struct policy *cells = load("{\"approval\":{\"decisions\":[\"cells\"]}}", &error);
+    ck_assert_uint_eq(cells->approver_decisions, APPROVER_CELLS | APPROVER_DENY);
 }
 END_TEST
 

@@ -79,7 +79,7 @@ static const struct {
     {"{\"approval\":{\"decisions\":null}}", "/approval/decisions: missing"},
     {"{\"approval\":{\"decisions\":[]}}", "/approval/decisions: must have at least 1 member"},
     {"{\"approval\":{\"decisions\":[\"deny\",\"forever\"]}}",
-     "/approval/decisions/1: must be once, session, always, deny or edit"},
+     "/approval/decisions/1: must be once, session, always, deny, edit or cells"},
     {"{\"secrets\":{\"rules\":[]}}", "/secrets/rules: must be an object"},
     {"{\"secrets\":{\"rules\":{\"a b\":{}}}}", "/secrets/rules/a b: must be a secret's name"},
     {"{\"secrets\":{\"rules\":{\"a\":true}}}", "/secrets/rules/a: must be an object"},

@@ -104,6 +104,24 @@ START_TEST(each_is_hashed_or_says_why_not)
 }
 END_TEST
 
+/* The others are what an answer allow_cells is bound to, so a new member is bound. */
+START_TEST(what_may_differ_from_cell_to_cell_is_listed_here)
+{
+    static const char *const differ[] = {"code",  "stdin",   "args",          "env",
+                                         "files", "outputs", "session_action"};
+    size_t count;
+    size_t found = 0;
+    const struct request_field *fields = request_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!fields[i].differs_by_cell)
+            continue;
+        ck_assert_uint_lt(found, COUNT_OF(differ));
+        ck_assert_str_eq(fields[i].name, differ[found++]);
+    }
+    ck_assert_uint_eq(found, COUNT_OF(differ));
+}
+END_TEST
+
 /* What an approver sees and edits is the request. */
 START_TEST(each_is_among_the_arguments)
 {
@@ -131,6 +149,7 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("request fields")};
     tcase_add_test(cases[0], each_is_hashed_or_says_why_not);
+    tcase_add_test(cases[0], what_may_differ_from_cell_to_cell_is_listed_here);
     tcase_add_test(cases[0], each_is_among_the_arguments);
     return run_suite("request_fields", cases, COUNT_OF(cases));
 }

@@ -19,6 +19,7 @@ static const char *const words[APPROVAL_WORD_COUNT] = {
     [APPROVAL_WORD_ALLOW_ONCE] = "allow_once",
     [APPROVAL_WORD_ALLOW_SESSION] = "allow_session",
     [APPROVAL_WORD_ALLOW_ALWAYS] = "allow_always",
+    [APPROVAL_WORD_ALLOW_CELLS] = "allow_cells",
     [APPROVAL_WORD_EDIT] = "edit",
     [APPROVAL_WORD_CANCEL] = "cancel",
     [APPROVAL_WORD_UNAVAILABLE] = "unavailable",
@@ -43,7 +44,8 @@ bool approval_word_find(const char *name, enum approval_word *ret)
 bool approval_word_allows(enum approval_word word)
 {
     return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_ALLOW_SESSION ||
-           word == APPROVAL_WORD_ALLOW_ALWAYS || word == APPROVAL_WORD_EDIT;
+           word == APPROVAL_WORD_ALLOW_ALWAYS || word == APPROVAL_WORD_ALLOW_CELLS ||
+           word == APPROVAL_WORD_EDIT;
 }
 
 bool approval_offers(const json_t *request, enum approval_word word)

@@ -15,6 +15,7 @@ enum approval_word {
     APPROVAL_WORD_ALLOW_ONCE,
     APPROVAL_WORD_ALLOW_SESSION,
     APPROVAL_WORD_ALLOW_ALWAYS,
+    APPROVAL_WORD_ALLOW_CELLS,
     APPROVAL_WORD_EDIT,
     APPROVAL_WORD_CANCEL,
     APPROVAL_WORD_UNAVAILABLE, /* no approver could be asked, so there is no decision */

@@ -56,10 +56,14 @@ static void write_answers(FILE *page, const json_t *request, bool edited)
     if (edited)
         (void)fputs("This is the request as you have changed it.\n", page);
     if (!edited && approval_offers(request, APPROVAL_WORD_ALLOW_SESSION))
-        (void)fputs("session: yes, and identical requests of this session\n", page);
+        (void)fputs("session: yes, and identical requests of this conversation\n", page);
     if (!edited && approval_offers(request, APPROVAL_WORD_ALLOW_ALWAYS))
         (void)fprintf(page, "always:  yes, and identical requests for %u days\n",
                       APPROVAL_GRANT_DAYS);
+    if (!edited && approval_offers(request, APPROVAL_WORD_ALLOW_CELLS))
+        (void)fputs("cells:   yes, and all further code in this session, which nobody sees before "
+                    "it runs, until the session ends\n",
+                    page);
     if (approval_offers(request, APPROVAL_WORD_EDIT))
         (void)fputs("edit:    change it first\n", page);
     if (approval_offers(request, APPROVAL_WORD_CANCEL))
@@ -143,6 +147,7 @@ static bool take_other_answer(const struct question *asked, const char *answer,
         bool after_edit;
     } known[] = {{"session", APPROVAL_WORD_ALLOW_SESSION, false},
                  {"always", APPROVAL_WORD_ALLOW_ALWAYS, false},
+                 {"cells", APPROVAL_WORD_ALLOW_CELLS, false},
                  {"cancel", APPROVAL_WORD_CANCEL, true}};
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         if (strcmp(known[i].answer, answer) != 0 || (asked->arguments && !known[i].after_edit) ||

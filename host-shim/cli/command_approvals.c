@@ -133,7 +133,12 @@ static bool answer_request(struct approval_store *store, const struct options *o
     char approver[128];
     approval_name_user("queue", approver, sizeof(approver));
     uint64_t days = options->days > 0 ? options->days : APPROVAL_GRANT_DAYS;
-    bool always = options->always && word != APPROVAL_WORD_DENY;
+    bool allows = word != APPROVAL_WORD_DENY;
+    bool always = options->always && allows;
+    if (options->cells && (options->always || !allows))
+        return failure_usage(failure, "--cells is for approve, without --always");
+    if (options->cells)
+        word = APPROVAL_WORD_ALLOW_CELLS;
     return approval_store_answer(store, id, always ? APPROVAL_WORD_ALLOW_ALWAYS : word, approver,
                                  options->reason ? options->reason : "",
                                  always ? (int64_t)days * DAY_S : 0, failure);

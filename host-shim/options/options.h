@@ -58,6 +58,7 @@ struct options {
     struct name_values secrets;
     struct approver approver;
     bool always;   /* approvals approve: the answer is to stand */
+    bool cells;    /* approvals approve: the answer is for the session's further cells too */
     uint64_t days; /* for so long; 0: not given */
     const char *reason;
     bool approver_named; /* --approve was given */

@@ -196,6 +196,11 @@ START_TEST(whoever_answers_is_held_to_the_offer)
         APPROVAL_WORD_DENY);
     ck_assert_int_eq(decide("allow_session", TAKES("\"allow_session\""), ""),
                      APPROVAL_WORD_ALLOW_SESSION);
+    ck_assert_int_eq(
+        decide("allow_cells", TAKES(ONCE), "this request does not accept the decision"),
+        APPROVAL_WORD_DENY);
+    ck_assert_int_eq(decide("allow_cells", TAKES("\"allow_cells\""), ""),
+                     APPROVAL_WORD_ALLOW_CELLS);
 }
 END_TEST
 

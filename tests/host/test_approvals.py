@@ -307,6 +307,38 @@ class ManyProcesses(StoreTest):
         self.assertEqual(self.grants()[0]["uses"], 8)
 
 
+class Cells(StoreTest):
+    """approve --cells: an answer for the session that the request is of, and no grant in the store."""
+
+    def test_further_cells_are_not_asked_about(self):
+        self.needs_its_mode()
+        policy = self.path("policy.json", json.dumps({"sessions": {"max_total": 2}, "approval": {"decisions": ["once", "cells"]}}))
+        process = subprocess.Popen([TOOLHOST, "session", "-l", "sh", "--policy", policy, "--approve", "queue", "--approvals", self.store,
+                                    "--audit", self.audit_file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True, env=self.environment())
+        self.addCleanup(self.end, process)
+        process.stdin.write(b"x=40\necho $((x + 2))\n")
+        process.stdin.close()
+        process.stdin = None
+        self.approvals("approve", self.wait_for_request()[0]["id"], "--cells")
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, out), (0, b"42\n"), err)
+        self.assertEqual(self.grants(), [])
+        told = [line["record"]["approval"] for line in self.records() if line.get("record", {}).get("event") == "start"]
+        self.assertEqual([one["decision"] for one in told], ["allow_cells"] * 2)
+        self.assertEqual(told[0], told[1])
+        self.assertRegex(told[0]["approver"], "^queue:")
+
+    def test_where_it_is_not_offered_the_request_waits_on(self):
+        process = self.start("echo ran", "queue")
+        request = self.wait_for_request()[0]["id"]
+        self.assertIn(b"approval_not_offered", self.approvals("approve", request, "--cells", status=1).stderr)
+        for arguments in (("approve", request, "--cells", "--always"), ("deny", request, "--cells")):
+            self.assertIn(b"--cells is for approve", self.approvals(*arguments, status=2).stderr)
+        self.approvals("approve", request)
+        self.assertEqual(process.communicate(timeout=PATIENCE)[0], b"ran\n")
+
+
 class Grants(StoreTest):
     def test_it_stands_for_the_identical_request_alone(self):
         grant = self.grant("echo granted", "--days", "2")

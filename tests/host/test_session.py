@@ -17,6 +17,7 @@ QUESTION = "Run this? [y/N] "
 AMPLE_MS = 120000  # for cells that are not about time
 PATIENCE = 60
 POLICY = {"version": 1, "sessions": {"max_total": 4}, "limits": {"wall_ms": {"default": AMPLE_MS}}}
+WITH_CELLS = {**POLICY, "approval": {"decisions": ["once", "cells"]}}
 
 
 @functools.cache
@@ -262,8 +263,8 @@ class Typing:
 
 
 class AtATerminal(SessionTest):
-    def typing(self, *options, approve="always", kind="xterm"):
-        return Typing(Terminal(self, self.arguments(*options, approve=approve), whole=True, TERM=kind, LANG="C.UTF-8",
+    def typing(self, *options, approve="always", kind="xterm", policy=None):
+        return Typing(Terminal(self, self.arguments(*options, approve=approve, policy=policy), whole=True, TERM=kind, LANG="C.UTF-8",
                                TOOLHOST_PLUGIN=PLUGIN))
 
     def test_a_cell_is_asked_about_and_the_editor_leaves_the_terminal_alone(self):
@@ -275,6 +276,20 @@ class AtATerminal(SessionTest):
             shown = person.type("n\n", "approval_denied", ">>> ")
             self.assertNotIn("\r\ndenied\r\n", shown)
             person.end("\x04", 125)
+
+    def test_a_person_can_allow_all_further_cells(self):
+        for policy, offered in ((WITH_CELLS, True), (POLICY, False)):
+            person = self.typing(approve="ask", policy=policy)
+            shown = person.type("x = 40 + 2\n", QUESTION)
+            self.assertEqual("all further code in this session, which nobody sees before it runs, until the session ends" in shown, offered, shown)
+            if offered:
+                person.type("cells\n", ">>> ")
+                shown = person.type("print('n' + 'ow', x)\n", "\r\nnow 42\r\n", ">>> ")
+                self.assertNotIn(QUESTION, shown)
+                person.end("\x04", 0)
+            else:
+                person.type("cells\n", "approval_denied", ">>> ")
+                person.end("\x04", 125)
 
     def test_an_interrupt_drops_the_line_or_ends_the_cell(self):
         for kind in ("xterm", "dumb"):

@@ -196,6 +196,8 @@ START_TEST(decision_is_exactly_one_word)
         {"{\"decision\":\"allow_once\",\"request_sha256\":\"ab\"}", APPROVAL_WORD_ALLOW_ONCE},
         {"{\"decision\":\"allow_session\"}", APPROVAL_WORD_ALLOW_SESSION},
         {"{\"decision\":\"allow_always\"}", APPROVAL_WORD_ALLOW_ALWAYS},
+        {"{\"decision\":\"allow_cells\"}", APPROVAL_WORD_ALLOW_CELLS},
+        {"{\"decision\":\"cells\"}", APPROVAL_WORD_DENY},
         {"{\"decision\":\"cancel\"}", APPROVAL_WORD_CANCEL},
         {"{\"decision\":\"edit\",\"arguments\":{}}", APPROVAL_WORD_EDIT},
         {"{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}", APPROVAL_WORD_ALLOW_ONCE},

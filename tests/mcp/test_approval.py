@@ -160,9 +160,10 @@ class Choice(McpTest):
     def start_one(self, *arguments):
         return self.start(*arguments, plugin=CODE_EXECUTE)
 
-    def answer(self, wire, modern, content):
+    def answer(self, wire, modern, content, **more):
         """Makes the call and answers the question; its result, and the form that was shown (None: nobody was asked)."""
         call = wire.tool_call("echo x")
+        call["arguments"].update(more)
         if modern:
             call["_meta"] = meta(capabilities=FORM)
             result = wire.call("tools/call", call)
@@ -241,6 +242,26 @@ class Choice(McpTest):
             properties = form["requestedSchema"]["properties"]
             self.assertEqual(properties["decision"]["enum"] if properties else None, offered)
             self.assertTrue(result["isError"])
+
+    def test_further_cells_can_be_allowed(self):
+        policy = os.path.join(self.home, "policy.json")
+        with open(policy, "w", encoding="utf-8") as file:
+            json.dump({"sessions": {"max_total": 2}, "approval": {"decisions": ["once", "cells"]}}, file)
+        os.chmod(policy, 0o600)
+        for modern in (False, True):
+            wire = self.start_one("--elicitation-choice", "--policy", policy)
+            result, form = self.answer(wire, modern, {"content": {"decision": "allow_cells"}}, session="new")
+            self.assert_ran(result)
+            field = form["requestedSchema"]["properties"]["decision"]
+            self.assertEqual(field["enum"], ["allow_once", "allow_cells"])
+            self.assertIn("all further code in this session, which nobody sees before it runs, until the session ends", field["description"])
+            session = result["structuredContent"]["session"]["id"]
+            result, form = self.answer(wire, modern, {}, session=session)
+            self.assert_ran(result)
+            self.assertIsNone(form, "the session's further cells are allowed")
+            result, form = self.answer(wire, modern, {"content": {"decision": "allow_cells"}})
+            self.assertIn("approval_denied", result["content"][0]["text"])
+            self.assertEqual(form["requestedSchema"]["properties"], {}, "a run without a session is offered nothing that lasts")
 
     def test_has_no_effect_beside_another_approver(self):
         for other in (("--approve", "never"), ("--no-elicitation",)):

@@ -32,9 +32,9 @@ static char *draw_message(const json_t *request, bool with_choice)
 /* allow_once always can: accepting without a choice means it. */
 static bool can_be_chosen(const json_t *request, enum approval_word word)
 {
-    return word == APPROVAL_WORD_ALLOW_ONCE ||
-           ((word == APPROVAL_WORD_ALLOW_SESSION || word == APPROVAL_WORD_ALLOW_ALWAYS) &&
-            approval_offers(request, word));
+    bool lasts = word == APPROVAL_WORD_ALLOW_SESSION || word == APPROVAL_WORD_ALLOW_ALWAYS ||
+                 word == APPROVAL_WORD_ALLOW_CELLS;
+    return word == APPROVAL_WORD_ALLOW_ONCE || (lasts && approval_offers(request, word));
 }
 
 /* New: the words that can be chosen. */
@@ -55,10 +55,14 @@ static json_t *properties_of(const json_t *request, bool with_choice)
     json_auto_t *choices = with_choice ? choices_of(request) : json_array();
     if (!choices || json_array_size(choices) < 2)
         return choices ? json_object() : NULL;
+    const char *description =
+        approval_offers(request, APPROVAL_WORD_ALLOW_CELLS)
+            ? "Nothing chosen is allow_once. allow_cells is for all further code in this session, "
+              "which nobody sees before it runs, until the session ends. The others are for "
+              "identical requests alone."
+            : "Nothing chosen is allow_once. The others are for identical requests alone.";
     return json_pack("{s:{s:s, s:s, s:s, s:O}}", FIELD, "type", "string", "title",
-                     "How long it is allowed", "description",
-                     "Nothing chosen is allow_once. The others are for identical requests alone.",
-                     "enum", choices);
+                     "How long it is allowed", "description", description, "enum", choices);
 }
 
 json_t *approval_form_params(const json_t *request, bool with_choice, bool has_modes)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/end_signal.h"
+#include "base/number.h"
 #include "base/text_escape.h"
 #include "cli/commands.h"
 #include "cli/session_cell.h"
@@ -18,6 +19,7 @@
 struct shell {
     struct session_cells cells;
     struct typed_lines lines;
+    const char *rest; /* of the command's line, behind its name; borrowed */
     bool quits;
 };
 
@@ -31,20 +33,39 @@ static void shell_clear(struct shell *shell)
 /* An action of the session needs a cell, whose code is an empty line: a tool takes no empty code.
  */
 #define NO_CODE "\n"
+#define BLANKS  " \t\r\n"
 
 static void quit(struct shell *shell)
 {
     int exit_status = shell->cells.exit_status;
     shell->quits = true;
     if (shell->cells.id[0])
-        session_cells_execute(&shell->cells, NO_CODE, strlen(NO_CODE), "end");
+        session_cells_execute(&shell->cells, NO_CODE, strlen(NO_CODE), "end", 0);
     shell->cells.exit_status = exit_status;
+}
+
+/* The number behind the command; 0: none. false: there is something else. */
+static bool read_count(const char *rest, uint64_t *ret)
+{
+    char word[24] = "";
+    size_t begin = strspn(rest, BLANKS);
+    size_t length = strcspn(rest + begin, BLANKS);
+    *ret = 0;
+    if (length == 0)
+        return true;
+    if (length >= sizeof(word) || rest[begin + length + strspn(rest + begin + length, BLANKS)])
+        return false;
+    memcpy(word, rest + begin, length);
+    return number_parse(word, INT64_MAX, ret) && *ret > 0;
 }
 
 static void undo(struct shell *shell)
 {
-    if (shell->cells.id[0])
-        session_cells_execute(&shell->cells, NO_CODE, strlen(NO_CODE), "undo");
+    uint64_t count;
+    if (!read_count(shell->rest, &count))
+        console_print_notice("behind :undo comes how many cells, or nothing");
+    else if (shell->cells.id[0])
+        session_cells_execute(&shell->cells, NO_CODE, strlen(NO_CODE), "undo", count);
     else
         console_print_notice("there is no session yet");
 }
@@ -66,7 +87,8 @@ static void list_files(struct shell *shell)
 {
     for (size_t i = 0; i < COUNT_OF(listings); i++)
         if (strcmp(listings[i].language, shell->cells.language) == 0) {
-            session_cells_execute(&shell->cells, listings[i].code, strlen(listings[i].code), NULL);
+            session_cells_execute(&shell->cells, listings[i].code, strlen(listings[i].code), NULL,
+                                  0);
             return;
         }
     console_print_notice("toolhost knows no program of this language that lists files");
@@ -112,7 +134,7 @@ static const struct shell_command {
     {":session",
      "show the session's id, how many cells it has had, and the names they have defined",
      print_session},
-    {":undo", "take the last cell back, where the provider can (a cell of its own)", undo},
+    {":undo", "take the last cell back, or the last 3 (:undo 3), where the provider can", undo},
     {":quit", "end the session (a cell of its own) and toolhost", quit},
 };
 
@@ -131,7 +153,8 @@ static void print_help(struct shell *shell)
 
 static void act(struct shell *shell, const struct session_input *input)
 {
-    size_t length = strcspn(input->text, " \t\r");
+    size_t length = strcspn(input->text, BLANKS);
+    shell->rest = input->text + length;
     for (size_t i = 0; i < COUNT_OF(commands); i++)
         if (strlen(commands[i].name) == length &&
             strncmp(commands[i].name, input->text, length) == 0) {
@@ -153,7 +176,7 @@ static int serve(struct shell *shell)
             act(shell, &input);
             break;
         case SESSION_INPUT_CELL:
-            session_cells_execute(&shell->cells, input.text, input.length, NULL);
+            session_cells_execute(&shell->cells, input.text, input.length, NULL, 0);
             break;
         case SESSION_INPUT_SIGNAL:
             return EXIT_CANCELLED;

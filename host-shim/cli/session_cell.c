@@ -68,7 +68,7 @@ void session_cells_clear(struct session_cells *cells)
 
 /* The tool's input as JSON text (new). */
 static char *make_input(const struct session_cells *cells, const char *code, size_t length,
-                        const char *action, struct failure *failure)
+                        const char *action, uint64_t count, struct failure *failure)
 {
     json_auto_t *input = json_copy(cells->settings);
     const char *session = cells->id[0] ? cells->id : SESSION_NEW;
@@ -76,10 +76,12 @@ static char *make_input(const struct session_cells *cells, const char *code, siz
                              failure) ||
         !call_input_add_text(input, "code", code, length, failure))
         return NULL;
-    bool whole = json_member_add(input, "session", session) &&
-                 json_member_add(input, "session_action", action) &&
-                 (cells->id[0] || !cells->first_files ||
-                  json_object_set(input, "files", cells->first_files) == 0);
+    bool whole =
+        json_member_add(input, "session", session) &&
+        json_member_add(input, "session_action", action) &&
+        (count == 0 || json_object_set_new(input, "count", json_integer((json_int_t)count)) == 0) &&
+        (cells->id[0] || !cells->first_files ||
+         json_object_set(input, "files", cells->first_files) == 0);
     char *text = whole ? json_compact(input) : NULL;
     if (!text)
         (void)failure_out_of_memory(failure);
@@ -232,14 +234,14 @@ static void report(struct session_cells *cells, struct run_output *output,
 }
 
 void session_cells_execute(struct session_cells *cells, const char *code, size_t length,
-                           const char *action)
+                           const char *action, uint64_t count)
 {
     struct failure failure;
     struct run_output output = {.out = cells->out};
     struct lent_files none = {0};
     struct call_result call = {0};
     const struct call_listener listener = {run_output_take, run_output_notice, &output};
-    CLEANUP_FREE char *text = make_input(cells, code, length, action, &failure);
+    CLEANUP_FREE char *text = make_input(cells, code, length, action, count, &failure);
     const struct tool_input input = {text, cells->id[0] ? &none : &cells->lent_files};
     bool called =
         text && open_tool_call(&cells->tool, &input, &listener, cells->signal_fd, &call, &failure);

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "files/lent_files.h"
 #include "host/tool_call.h"
@@ -39,6 +40,7 @@ bool session_cells_open(const struct options *options, int out, int signal_fd,
 /* Ends the provider, and with it a session that is still there. */
 void session_cells_clear(struct session_cells *cells);
 
-/* Executes the code and says how it went. action: of the session, or NULL. */
+/* Executes the code and says how it went. action: of the session, or NULL. count: the action's; 0:
+ * the provider's default. */
 void session_cells_execute(struct session_cells *cells, const char *code, size_t length,
-                           const char *action);
+                           const char *action, uint64_t count);

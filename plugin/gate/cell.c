@@ -2,6 +2,7 @@
 /* Cells: see cell.h. Runs in the gateway, on the thread inside tool_invoke(). */
 #include "gate/cell.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -103,16 +104,27 @@ static bool has_action(const struct call *call, const char *action)
     return call->request.session_action && strcmp(call->request.session_action, action) == 0;
 }
 
+static uint64_t cells_to_undo(const struct call *call)
+{
+    return call->request.count > 0 ? call->request.count : 1;
+}
+
 /* The sandbox has the last word, once the call is approved. */
 static bool can_be_undone(const struct call *call, struct error *error)
 {
     if (has_action(call, REQUEST_SESSION_UNDO) &&
         call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
         return refuse(error, "only cells of Python can be undone");
-    if (!has_action(call, REQUEST_SESSION_UNDO) || call->session->undoable > 0)
+    uint64_t undoable = call->session->undoable;
+    if (!has_action(call, REQUEST_SESSION_UNDO) || undoable >= cells_to_undo(call))
         return true;
-    error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
-              "the session has no checkpoint of before its last cell");
+    if (undoable == 0)
+        error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
+                  "the session has no checkpoint of before its last cell");
+    else
+        error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
+                  "request: /count: of the last cells %" PRIu64 " can be undone, not %" PRIu64,
+                  undoable, cells_to_undo(call));
     return false;
 }
 
@@ -162,6 +174,11 @@ static uint64_t checkpoints_of(const struct call *call)
 bool cell_plan(struct call *call, struct error *error)
 {
     drop_other_session(call);
+    if (call->request.count > 0 && !has_action(call, REQUEST_SESSION_UNDO)) {
+        error_set(error, ERROR_INVALID_INPUT,
+                  "request: /count: needs \"session_action\": \"undo\"");
+        return false;
+    }
     if (!call->request.session && call->request.session_action) {
         error_set(error, ERROR_INVALID_INPUT, "request: /session_action: there is no session");
         return false;
@@ -317,8 +334,9 @@ static bool undo(struct call *call, struct error *error)
 {
     if (!has_action(call, REQUEST_SESSION_UNDO))
         return true;
-    if (session_run_undo(&call->session->run, error)) {
-        session_note_undone(call->session);
+    if (session_run_undo(&call->session->run, cells_to_undo(call), error)) {
+        for (uint64_t i = 0; i < cells_to_undo(call); i++)
+            session_note_undone(call->session);
         return true;
     }
     if (error->code != ERROR_CHECKPOINT_UNAVAILABLE)
@@ -345,7 +363,11 @@ static void note_only_undo(struct call *call, uint64_t begin_ms)
     call->outcome.ended.cause = RUN_CAUSE_EXIT;
     call->outcome.ended.exit_code = 0;
     call->outcome.started = true;
-    call_note(call, "the last cell is undone, and no code was executed");
+    if (cells_to_undo(call) == 1)
+        call_note(call, "the last cell is undone, and no code was executed");
+    else
+        call_note(call, "the last %" PRIu64 " cells are undone, and no code was executed",
+                  cells_to_undo(call));
 }
 
 bool cell_execute(struct call *call, struct error *error)

@@ -31,7 +31,7 @@ enum session_order_kind {
     SESSION_ORDER_CELL = 1,  /* a cell is about to be sent, with so much time */
     SESSION_ORDER_IDLE,      /* it has ended */
     SESSION_ORDER_INTERRUPT, /* interrupt the cell, as at the end of its time */
-    SESSION_ORDER_UNDO,      /* back to before the last cell: RUN_EVENT_RESTORED is the answer */
+    SESSION_ORDER_UNDO,      /* back to before the last cells: RUN_EVENT_RESTORED is the answer */
     SESSION_ORDER_COLLECT,   /* it has ended, and what is new or changed since the cell before is
                                 wanted: with a RUN_FD_DESCRIPTION of outputs and input files alone,
                                 and RUN_FD_FILES */
@@ -52,4 +52,5 @@ struct session_order {
     uint32_t haste;   /* 1, of COLLECT: the cell was ordered to end */
     uint32_t program; /* of a cell: the number of its interpreter */
     uint32_t runner;  /* of PROGRAM: enum run_interpreter of its description */
+    uint32_t cells;   /* of UNDO: how many, at least one */
 };

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "protocol/checkpoint.h"
 #include "protocol/file_frames.h"
 #include "vocabulary/language.h"
 #include "json/canonical.h"
@@ -35,6 +36,7 @@
 #define REQUEST_SESSION_KEEP      "keep" /* of session_action */
 #define REQUEST_SESSION_END       "end"
 #define REQUEST_SESSION_UNDO      "undo"
+#define REQUEST_COUNT_LIMIT       CHECKPOINTS_MOST
 
 /* The shape of a call: the tool's own or another that is accepted for it. */
 enum request_shape {
@@ -81,6 +83,7 @@ struct request {
     char *image;          /* NULL: absent */
     char *session;        /* NULL: absent */
     char *session_action; /* likewise */
+    uint64_t count;       /* of cells to undo; 0: absent, which is one */
     char *reason;         /* NULL: absent; the model's own words, to be shown as such */
     json_t *notes;        /* array of strings: corrections of the request */
 };

@@ -183,11 +183,25 @@ static const struct request_field fields[] = {
      .capability = CAPABILITY_SESSION,
      .description =
          "\"end\": the session ends with this cell. \"undo\": it goes back to before its "
-         "last cell, and then executes this one. Left out, or \"keep\": it stays.",
+         "last cell, or the last count of them, and then executes this one. Left out, or "
+         "\"keep\": it stays.",
      .read = request_read_session_action,
      .audited = "whether the session is to end, or its last cell to be undone",
      .examples = {"\"keep\"", "\"end\""},
      .hashed_as = "session_action",
+     .differs_by_cell = true},
+    {.name = "count",
+     .kind = REQUEST_FIELD_INTEGER,
+     HELD(count),
+     .minimum = 1,
+     .maximum = REQUEST_COUNT_LIMIT,
+     .capability = CAPABILITY_SESSION,
+     .description = "With \"undo\": how many of the session's last cells, at most "
+                    "session.undoable of the last result. Left out: one.",
+     .write = request_write_count,
+     .audited = "how many of its last cells are to be undone",
+     .examples = {"1", "8"},
+     .hashed_as = "count",
      .differs_by_cell = true},
     {.name = "reason",
      .kind = REQUEST_FIELD_STRING,

@@ -47,6 +47,7 @@ request_writer request_write_secrets;
 void request_write_files(struct json_draft *draft, const char *name, const struct request *request,
                          enum request_files_form form);
 request_writer request_write_outputs;
+request_writer request_write_count;
 
 /* The files as an approver sees them. */
 request_writer request_audit_files;

@@ -88,6 +88,14 @@ void request_write_language(struct json_draft *draft, const char *name,
     json_draft_string(draft, name, request->language->name);
 }
 
+void request_write_count(struct json_draft *draft, const char *name, const struct request *request)
+{
+    if (request->count > 0)
+        json_draft_integer(draft, name, (int64_t)request->count);
+    else
+        json_draft_string(draft, name, NULL);
+}
+
 void request_write_outputs(struct json_draft *draft, const char *name,
                            const struct request *request)
 {

@@ -454,20 +454,21 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     return ended;
 }
 
-bool session_run_undo(struct session_run *session, struct error *error)
+bool session_run_undo(struct session_run *session, uint64_t cells, struct error *error)
 {
     struct run_event event;
-    send_order(session, SESSION_ORDER_UNDO, 0, 0);
+    const struct session_order order = {.kind = SESSION_ORDER_UNDO, .cells = (uint32_t)cells};
+    (void)channel_send(session->backend.events, &order, sizeof(order), NULL, 0);
     if (!await_event(session, RUN_EVENT_RESTORED, -1, monotonic_ms() + RESTORE_LIMIT_MS, &event,
                      error))
         return false;
     if (event.type == RUN_EVENT_ENDED) {
-        error_set(error, ERROR_SESSION_LOST, "the session ended as its last cell was undone");
+        error_set(error, ERROR_SESSION_LOST, "the session ended as cells of it were undone");
         return false;
     }
     if (event.failure != RUN_FAILURE_NONE) {
         error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
-                  "the session has no checkpoint of before its last cell");
+                  "the session has no checkpoint of before the cells to undo");
         return false;
     }
     close_late(session);

@@ -48,9 +48,9 @@ bool session_run_add(struct session_run *session, uint32_t number,
  * INFRASTRUCTURE. */
 bool session_run_has_ended(struct session_run *session, struct run_event *ret);
 
-/* Back to before its last cell, of which nothing is read any more. false with
+/* Back to before its last cells, of which nothing is read any more. false with
  * CHECKPOINT_UNAVAILABLE: it is as it was; or with another error: it is lost. */
-bool session_run_undo(struct session_run *session, struct error *error);
+bool session_run_undo(struct session_run *session, uint64_t cells, struct error *error);
 
 /* What the interpreter says of its cell, as the frames are read. */
 struct cell_word {

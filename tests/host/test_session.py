@@ -118,6 +118,14 @@ class Commands(SessionTest):
         self.assertEqual(out, "2\n", err)
         self.assertIn("toolhost: checkpoint_unavailable: ", err)
 
+    def test_undo_takes_a_number(self):
+        lines = ("x = 1", "x = 2", "x = 3", "x = 4", ":undo 2", "x", ":undo  1 ", ":undo 0", ":undo -1", ":undo two", ":undo 1 2", ":undo 99999999999999999999", ":undo 4", "x")
+        out, err = self.session(*lines, policy={**POLICY, "sessions": {"max_total": 4, "checkpoints": 3}})
+        self.assertEqual(out, "2\n2\n", err)
+        self.assertEqual(err.count("toolhost: behind :undo comes how many cells, or nothing\n"), 5, err)
+        self.assertIn("the last 2 cells are undone", err)
+        self.assertIn("toolhost: checkpoint_unavailable: ", err)
+
     def test_quit_ends_the_session_by_a_cell_of_its_own(self):
         self.session("x = 1", ":quit", "print('never')")
         starts = self.starts()

@@ -59,8 +59,8 @@ def without(word, code, session, **more):
     return result
 
 
-def refusal(session, code="print(1)", action="undo"):
-    returned, result = call(code, session, session_action=action)
+def refusal(session, code="print(1)", action="undo", **more):
+    returned, result = call(code, session, session_action=action, **more)
     tap.equal((returned, result["stdout"]), (NOT_RUN, ""), result)
     return result["error"]
 
@@ -116,6 +116,110 @@ def test_undo_goes_back_as_often_as_there_are_checkpoints():
     call("\n", session, session_action="undo")
     tap.equal(refusal(session)["code"], "checkpoint_unavailable")
     tap.equal(printed("print('x' in globals())", session), "False\n")
+
+
+def test_undo_of_several_cells():
+    use(8)
+    session = begin("x = 0; open('a', 'w').write('first')")
+    for _ in range(5):
+        cell("x += 1\nopen('a', 'w').write(str(x))\nopen('b%d' % x, 'w').close()", session)
+    result = undo("import os\nprint(x, open('a').read(), sorted(name for name in os.listdir() if name != 'c'))\nopen('c', 'w').close()", session, count=3)
+    tap.equal((result["stdout"], result["session"]["undoable"], [file["path"] for file in result["files"]]), ("2 2 ['a', 'b1', 'b2']\n", 4, ["c"]), result)
+    tap.equal(undo("print(x)", session, count=1)["stdout"], "2\n", "the cell that printed is undone")
+    tap.equal(undo("print(x)", session)["stdout"], "2\n", "a single one, behind several")
+    result = undo("\n", session, checkpoint=None, count=2)
+    tap.equal((result["session"]["undoable"], result["notes"]), (2, ["the last 2 cells are undone, and no code was executed"]), result)
+    tap.equal(printed("print(x)", session), "1\n")
+    result = undo("\n", session, checkpoint=None, count=3)
+    tap.equal(result["session"]["undoable"], 0, result)
+    tap.equal(printed("print('x' in globals(), __import__('os').listdir())", session), "False []\n", "all of them")
+
+
+def test_undo_of_several_cells_leaves_no_process():
+    use(8)
+    session = begin("import os")
+    for _ in range(6):
+        cell("x = 1", session)
+    cell("if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        import time; time.sleep(1000)\n    os._exit(0)", session)
+    tap.equal(undo("seen = []\nfor pid in range(2, 400):\n    try:\n        os.kill(pid, 0)\n        seen.append(pid)\n    except OSError:\n        pass\nprint(len(seen))",
+                   session, count=6)["stdout"], "4\n", "the interpreter, and the checkpoints of two cells and of this one")
+
+
+def test_undo_of_more_cells_than_can_be():
+    use(3)
+    session = begin("x = 0")
+    for _ in range(4):
+        cell("x += 1", session)
+    error = refusal(session, count=4)
+    tap.equal(error["code"], "checkpoint_unavailable", error)
+    tap.contains(error["message"], "of the last cells 3 can be undone, not 4")
+    tap.equal(undo("print(x)", session, count=3)["stdout"], "1\n", "the refusal has undone nothing")
+    error = refusal(session, count=2)
+    tap.contains(error["message"], "of the last cells 1 can be undone, not 2")
+    tap.equal(undo("print(x)", session)["stdout"], "1\n")
+
+
+def test_a_count_needs_an_undo():
+    use()
+    session = begin("x = 1")
+    for more in ({}, {"session_action": "keep"}, {"session_action": "end"}):
+        returned, result = call("x = 2", session, count=1, **more)
+        tap.equal((returned, result["error"]["code"]), (NOT_RUN, "invalid_input"), result)
+        tap.contains(result["error"]["message"], "/count")
+    for count in (0, 9, -1, 1.5, "2", True):
+        error = refusal(session, count=count)
+        tap.equal(error["code"], "invalid_input", error)
+        tap.contains(error["message"], "/count")
+    tap.equal(undo("print('x' in globals())", session, count=None)["stdout"], "False\n", "null is one")
+
+
+def test_undo_of_several_cells_and_cells_that_were_undone_by_themselves():
+    use(8)
+    session = begin("x = 0")
+    cell("x = 1", session)
+    tap.equal(restored("import os\nos._exit(1)", session, "exit", "completed")["session"]["undoable"], 2)
+    cell("x = 2", session)
+    tap.contains(refusal(session, count=4)["message"], "3 can be undone")
+    tap.equal(undo("print(x)", session, count=2)["stdout"], "0\n", "the cell between them is gone already")
+    restored("x = 3\nimport os\nos._exit(1)", session, "exit", "completed")
+    tap.equal(printed("print(x)", session), "0\n")
+
+
+def test_a_killed_checkpoint_that_is_passed_over_loses_nothing():
+    use(8)
+    session = begin("import os\nx = 1")
+    cell("x = 2", session)
+    cell("def alive(pid):\n    try:\n        os.kill(pid, 0)\n        return True\n    except OSError:\n        return False\n"
+         "os.kill([pid for pid in range(2, 400) if pid != os.getpid() and alive(pid)][-1], 9)\nx = 3", session)
+    tap.equal(undo("print(x)", session, count=2)["stdout"], "1\n")
+
+
+def test_the_hash_has_the_count():
+    use()
+    session = begin("x = 0")
+    for _ in range(2):
+        cell("x += 1", session)
+    seen = []
+    host = Host(RIGHTS, context={"principal": "ann"}, request_approval=lambda _token, request, _verdict: seen.append(json.loads(request)))
+    for count in (None, 1, 2):
+        error = provider.invoke({"language": "python", "code": "print(x)", "session": session, "session_action": "undo", "count": count}, host)[1]["error"]
+        tap.equal(error["code"], "approval_denied", error)
+    tap.equal([request["count"] for request in seen], [None, 1, 2])
+    tap.equal(len({request["request_sha256"] for request in seen}), 3)
+    tap.equal(undo("print(x)", session, count=2)["stdout"], "0\n", "what was denied has undone nothing")
+
+
+def test_the_history_notes_each_of_several_cells():
+    use()
+    session = begin("x = 0")
+    for _ in range(3):
+        cell("x += 1", session)
+    undo("x += 10", session, count=2)
+    seen = []
+    host = Host(RIGHTS, context={"principal": "ann"}, request_approval=lambda _token, request, _verdict: seen.append(json.loads(request)))
+    provider.invoke({"language": "python", "code": "print(x)", "session": session}, host)
+    tap.equal([cell["undone"] for cell in seen[0]["session_history"]["cells"]], [False, False, True, True, False])
+    tap.equal(printed("print(x)", session), "11\n")
 
 
 def test_a_policy_without_checkpoints_has_none():

@@ -108,7 +108,7 @@ END_TEST
 START_TEST(what_may_differ_from_cell_to_cell_is_listed_here)
 {
     static const char *const differ[] = {"code",  "stdin",   "args",          "env",
-                                         "files", "outputs", "session_action"};
+                                         "files", "outputs", "session_action", "count"};
     size_t count;
     size_t found = 0;
     const struct request_field *fields = request_fields(&count);

@@ -40,7 +40,7 @@ enum sandbox_order_kind {
     SANDBOX_CELL,         /* a cell begins, with a checkpoint ahead of it where any is kept */
     SANDBOX_IDLE,         /* it has ended */
     SANDBOX_COLLECT_CELL, /* and its files are wanted: with the descriptors of COLLECT */
-    SANDBOX_UNDO,         /* go back to before it: REPORT_RESTORED is the answer */
+    SANDBOX_UNDO,         /* go back to before the last ones: REPORT_RESTORED is the answer */
     SANDBOX_PROGRAM,      /* start another interpreter: with the descriptors of enum run_fd from
                              RUN_FD_DESCRIPTION on, and a memfd with its files (session_program.h);
                              REPORT_PROGRAM is the answer */
@@ -54,6 +54,7 @@ struct sandbox_order {
     uint32_t program;           /* with INTERRUPT: the number of its interpreter */
     uint32_t cgroup_has_memory; /* with PROGRAM: as the session's own isolation_report */
     uint32_t cgroup_has_pids;
+    uint32_t cells; /* with UNDO: how many, at least one */
 };
 
 enum report_kind {

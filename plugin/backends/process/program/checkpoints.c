@@ -180,9 +180,9 @@ bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp
     return false;
 }
 
-bool checkpoints_can_restore(const struct checkpoints *checkpoints)
+bool checkpoints_can_restore(const struct checkpoints *checkpoints, size_t cells)
 {
-    return checkpoints->count > 0 && checkpoints->is_of_last;
+    return cells > 0 && cells <= checkpoints->count && checkpoints->is_of_last;
 }
 
 /* All of them are stopped, so that none can fork, and each that dies leaves its children to this
@@ -236,8 +236,16 @@ static bool wake(struct checkpoints *checkpoints, struct checkpoint *checkpoint)
     return checkpoints->waking == 0;
 }
 
-bool checkpoints_restore(struct checkpoints *checkpoints)
+/* They end with the processes that are no checkpoint. */
+static void forget_newest(struct checkpoints *checkpoints, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        close_fd(checkpoints->kept[--checkpoints->count].pidfd);
+}
+
+bool checkpoints_restore(struct checkpoints *checkpoints, size_t cells)
+{
+    forget_newest(checkpoints, cells - 1);
     struct checkpoint *newest = &checkpoints->kept[checkpoints->count - 1];
     (void)kill(-1, SIGSTOP);
     kill_others(checkpoints);

@@ -45,10 +45,10 @@ void checkpoints_forget(struct checkpoints *checkpoints);
 /* Takes a call that the listener has told of. false: it is none of a checkpoint's. */
 bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp_notif *call);
 
-/* Is there one from ahead of the last cell, which may be under way? */
-bool checkpoints_can_restore(const struct checkpoints *checkpoints);
+/* Is there one from ahead of the last cells, as many as that? The last one may be under way. */
+bool checkpoints_can_restore(const struct checkpoints *checkpoints, size_t cells);
 
-/* Kills every process of the sandbox but the checkpoints, and wakes the newest one, which is the
- * interpreter from now on. false: it was killed before, or is not to be woken, and the sandbox has
- * no interpreter any more. */
-bool checkpoints_restore(struct checkpoints *checkpoints);
+/* Kills every process of the sandbox but the checkpoints of before these cells, and wakes the
+ * newest of those, which is the interpreter from now on. false: it was killed before, or is not to
+ * be woken, and the sandbox has no interpreter any more. */
+bool checkpoints_restore(struct checkpoints *checkpoints, size_t cells);

@@ -172,12 +172,13 @@ static bool take_forbidden_call(struct main_program *program, int listener, stru
 static const struct report ordered_end = {
     .kind = REPORT_ENDED, .wait_status = SIGKILL, .ordered = 1};
 
-/* Goes back to before the last cell. ended: how that one has ended. false: there is no way back,
- * and nothing was done, or no interpreter is left. */
-static bool restore(struct main_program *program, int supervisor, const struct report *ended)
+/* Goes back to before the last cells. ended: how the last one has ended. false: there is no way
+ * back, and nothing was done, or no interpreter is left. */
+static bool restore(struct main_program *program, int supervisor, size_t cells,
+                    const struct report *ended)
 {
-    if (!checkpoints_can_restore(&program->checkpoints) ||
-        !checkpoints_restore(&program->checkpoints))
+    if (!checkpoints_can_restore(&program->checkpoints, cells) ||
+        !checkpoints_restore(&program->checkpoints, cells))
         return false;
     struct report report = *ended;
     report.kind = REPORT_RESTORED;
@@ -190,13 +191,13 @@ static bool restore(struct main_program *program, int supervisor, const struct r
 
 /* The session stays as it is where there is no checkpoint, and ends with one that cannot be woken.
  */
-static void undo(struct main_program *program, int supervisor)
+static void undo(struct main_program *program, int supervisor, size_t cells)
 {
     const struct report refused = {.kind = REPORT_RESTORED, .failure = RUN_FAILURE_INTERNAL};
-    if (!checkpoints_can_restore(&program->checkpoints))
+    if (!checkpoints_can_restore(&program->checkpoints, cells))
         (void)report_send(supervisor, &refused);
     else
-        (void)restore(program, supervisor, &ordered_end);
+        (void)restore(program, supervisor, cells, &ordered_end);
 }
 
 static pid_t program_of(const struct main_program *program, uint32_t number)
@@ -226,7 +227,7 @@ static bool follow_order(struct main_program *program, int supervisor,
         checkpoints_end_cell(&program->checkpoints);
         return true;
     case SANDBOX_UNDO:
-        undo(program, supervisor);
+        undo(program, supervisor, order->cells);
         return true;
     default:
         return false;
@@ -294,7 +295,7 @@ static bool has_ended(struct main_program *program, int supervisor, const struct
         ;
     if (!reap_children(program, &ended) && !take_forbidden_calls(program, ready, &ended))
         return false;
-    if (program->checkpoints.in_cell && restore(program, supervisor, &ended))
+    if (program->checkpoints.in_cell && restore(program, supervisor, 1, &ended))
         return false;
     *ret = ended;
     return true;

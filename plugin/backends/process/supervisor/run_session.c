@@ -24,12 +24,13 @@ static void tell_init(const struct run *run, enum sandbox_order_kind kind)
     (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
 }
 
-static void begin_restore(struct run *run, enum run_cause cause)
+static void begin_restore(struct run *run, enum run_cause cause, uint32_t cells)
 {
+    const struct sandbox_order order = {.kind = SANDBOX_UNDO, .cells = cells};
     run->restoring = true;
     run->restored_for = cause;
     run->deadline_us = monotonic_us() + RESTORE_LIMIT_US;
-    tell_init(run, SANDBOX_UNDO);
+    (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
 }
 
 static void pass_collection_on(const struct run *run, const struct session_order *order,
@@ -112,7 +113,7 @@ void run_session_follow(struct run *run, const struct session_order *order,
         return;
     }
     if (order->kind == SESSION_ORDER_UNDO) {
-        begin_restore(run, RUN_CAUSE_EXIT);
+        begin_restore(run, RUN_CAUSE_EXIT, order->cells);
         return;
     }
     uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
@@ -152,7 +153,7 @@ void run_session_expire(struct run *run)
         break;
     case SESSION_DUE_TIMEOUT:
         if (run->session.checkpoints > 0)
-            begin_restore(run, RUN_CAUSE_WALL_TIMEOUT);
+            begin_restore(run, RUN_CAUSE_WALL_TIMEOUT, 1);
         else
             run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
         break;

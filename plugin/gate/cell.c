@@ -138,14 +138,14 @@ static bool join_session(struct call *call, struct error *error)
         call->session = session_take(call->request.session, &terms, error);
     else if (!session_fits(call->session, &terms, error))
         return false;
-    if (!call->session || !may_have(call, &call->session->limits, error) ||
-        !can_be_undone(call, error))
+    if (!call->session)
         return false;
     /* What is asked about, counted and told is what its processes have. */
-    uint64_t wall_ms = limits->wall_ms;
+    const struct run_limits of_cell = *limits;
     *limits = call->session->limits;
-    limits->wall_ms = wall_ms;
-    return true;
+    limits->wall_ms = of_cell.wall_ms;
+    limits->cpu_ms = of_cell.cpu_ms;
+    return may_have(call, limits, error) && can_be_undone(call, error);
 }
 
 /* Who may not use sessions hears nothing of them, and ends none: the capability's check comes
@@ -196,8 +196,6 @@ bool cell_plan(struct call *call, struct error *error)
     if (call->description.preparation.runner == RUN_RUNNER_SHELL)
         call->description.required |= LAYER_BIT(LAYER_PROC); /* by which it opens its streams */
     call->description.results = 1;
-    /* RLIMIT_CPU would add up over the cells: a cell has its wall-clock time. */
-    call->description.limits.cpu_ms = 0;
     call->description.session =
         (struct run_session){.idle_ms = call->configuration.policy->sessions.idle_ms,
                              .age_ms = call->configuration.policy->sessions.age_ms};
@@ -315,7 +313,7 @@ static void note_cell(struct call *call)
                   session_loss_name(call->session->loss));
         return;
     }
-    if (call->session_state == SESSION_KEPT && run_cause_is_order((enum run_cause)ended->cause))
+    if (call->session_state == SESSION_KEPT && ended->cause != RUN_CAUSE_EXIT)
         call_note(call, "the cell was interrupted; the session keeps its state");
     if (has_action(call, REQUEST_SESSION_END))
         session_lose(call->session, SESSION_LOSS_ENDED);

@@ -79,7 +79,8 @@ enum run_event_type {
     RUN_EVENT_ENDED =
         2, /* the whole tree is dead; always the last event, also of a run never started */
     RUN_EVENT_PROGRESS = 3,    /* before STARTED: a line for people, and that it still goes on */
-    RUN_EVENT_INTERRUPTED = 4, /* the cell of a session has had its time, and goes on */
+    RUN_EVENT_INTERRUPTED = 4, /* the cell of a session has had its time, and goes on: cause
+                                  is WALL_TIMEOUT or CPU_LIMIT */
     RUN_EVENT_RESTORED = 5,    /* its interpreter has ended as ENDED would say, and the session is
                                   as before the cell; or, with failure, it could not be undone */
     RUN_EVENT_PROGRAM = 6,     /* another interpreter of a session has started; or, with failure,

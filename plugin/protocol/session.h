@@ -28,7 +28,8 @@
 #define SESSION_CELL_CHECKPOINT 'k' /* the same, with a checkpoint ahead of it */
 
 enum session_order_kind {
-    SESSION_ORDER_CELL = 1,  /* a cell is about to be sent, with so much time */
+    SESSION_ORDER_CELL =
+        1, /* a cell is about to be sent, with so much time: the end of either interrupts it */
     SESSION_ORDER_IDLE,      /* it has ended */
     SESSION_ORDER_INTERRUPT, /* interrupt the cell, as at the end of its time */
     SESSION_ORDER_UNDO,      /* back to before the last cells: RUN_EVENT_RESTORED is the answer */
@@ -49,6 +50,7 @@ enum session_order_kind {
 struct session_order {
     uint32_t kind;    /* enum session_order_kind */
     uint32_t wall_ms; /* of a cell */
+    uint32_t cpu_ms;  /* of all processes of the session, while it executes the cell; 0: any */
     uint32_t haste;   /* 1, of COLLECT: the cell was ordered to end */
     uint32_t program; /* of a cell: the number of its interpreter */
     uint32_t runner;  /* of PROGRAM: enum run_interpreter of its description */

@@ -60,7 +60,7 @@ bool session_files_describe(const struct run_description *cell, int *ret_wanted,
 void session_files_collect(const struct session_run *session, struct run *run, int wanted,
                            enum run_cause cause)
 {
-    bool haste = run_cause_is_order(cause);
+    bool haste = cause != RUN_CAUSE_EXIT; /* it was interrupted */
     const struct session_order order = {.kind = SESSION_ORDER_COLLECT, .haste = haste};
     const struct session_order idle = {.kind = SESSION_ORDER_IDLE};
     struct error error;

@@ -229,15 +229,21 @@ enum loop_entry {
     LOOP_ENTRY_COUNT
 };
 
-static void send_order(const struct session_run *session, enum session_order_kind kind,
-                       uint64_t wall_ms, uint32_t number)
+static uint32_t at_most_32_bits(uint64_t milliseconds)
 {
-    const struct session_order order = {.kind = kind,
-                                        .wall_ms =
-                                            wall_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)wall_ms,
-                                        .program = number};
+    return milliseconds > UINT32_MAX ? UINT32_MAX : (uint32_t)milliseconds;
+}
+
+static void send_order(const struct session_run *session, struct session_order order)
+{
     (void)channel_send(session->backend.events, &order, sizeof(order), NULL,
                        0); /* its death is seen on the socket */
+}
+
+/* The backend ends a cell for these, and tells of it. */
+static bool is_time(uint32_t cause)
+{
+    return cause == RUN_CAUSE_WALL_TIMEOUT || cause == RUN_CAUSE_CPU_LIMIT;
 }
 
 /* From the end of a cell's time to the backend's last word on it. */
@@ -253,8 +259,8 @@ static void interrupt(struct loop *loop, enum run_cause cause)
     if (loop->interrupted_for != RUN_CAUSE_EXIT)
         return;
     loop->interrupted_for = cause;
-    if (cause != RUN_CAUSE_WALL_TIMEOUT) /* of that the backend has told */
-        send_order(loop->session, SESSION_ORDER_INTERRUPT, 0, 0);
+    if (!is_time(cause))
+        send_order(loop->session, (struct session_order){.kind = SESSION_ORDER_INTERRUPT});
     loop->deadline_ms = monotonic_ms() + end_limit_ms(loop->run);
 }
 
@@ -294,7 +300,8 @@ static bool take_event(struct loop *loop, struct error *error)
     if (!receive_event(loop->session->backend.events, &is_there, &event))
         return fail_lost(loop->session, error);
     if (is_there && event.type == RUN_EVENT_INTERRUPTED)
-        interrupt(loop, RUN_CAUSE_WALL_TIMEOUT);
+        interrupt(loop,
+                  is_time(event.cause) ? (enum run_cause)event.cause : RUN_CAUSE_WALL_TIMEOUT);
     if (is_there && (event.type == RUN_EVENT_ENDED || event.type == RUN_EVENT_RESTORED)) {
         loop->state = event.type == RUN_EVENT_ENDED ? SESSION_GONE : SESSION_RESTORED;
         loop->end = event;
@@ -381,7 +388,7 @@ static struct run_event end_of_interpreter(const struct loop *loop)
     struct run_event end = loop->end;
     end.type = RUN_EVENT_ENDED;
     end.origin = loop->session->started.origin;
-    if (loop->interrupted_for != RUN_CAUSE_EXIT && end.cause == RUN_CAUSE_WALL_TIMEOUT)
+    if (loop->interrupted_for != RUN_CAUSE_EXIT && is_time(end.cause))
         end.cause = loop->interrupted_for;
     return end;
 }
@@ -417,7 +424,11 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(run);
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;
-    send_order(session, SESSION_ORDER_CELL, wall_ms, number);
+    send_order(session,
+               (struct session_order){.kind = SESSION_ORDER_CELL,
+                                      .wall_ms = at_most_32_bits(wall_ms),
+                                      .cpu_ms = at_most_32_bits(run->description->limits.cpu_ms),
+                                      .program = number});
     const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
     struct run_description description = *run->description;
     description.outputs = (struct run_outputs){.files = 0}; /* its interpreter collects nothing */
@@ -442,7 +453,7 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
         if (wanted >= 0 && loop.state == SESSION_KEPT)
             session_files_collect(session, run, wanted, loop.interrupted_for);
         else
-            send_order(session, SESSION_ORDER_IDLE, 0, 0);
+            send_order(session, (struct session_order){.kind = SESSION_ORDER_IDLE});
         close_late(session);
         if (loop.state == SESSION_KEPT) { /* of a cell that was undone nothing is left to print */
             session->backend.stdout_fd = TAKE_FD(loop.cell.stdout_fd);
@@ -457,8 +468,8 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
 bool session_run_undo(struct session_run *session, uint64_t cells, struct error *error)
 {
     struct run_event event;
-    const struct session_order order = {.kind = SESSION_ORDER_UNDO, .cells = (uint32_t)cells};
-    (void)channel_send(session->backend.events, &order, sizeof(order), NULL, 0);
+    send_order(session,
+               (struct session_order){.kind = SESSION_ORDER_UNDO, .cells = (uint32_t)cells});
     if (!await_event(session, RUN_EVENT_RESTORED, -1, monotonic_ms() + RESTORE_LIMIT_MS, &event,
                      error))
         return false;

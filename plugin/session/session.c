@@ -34,6 +34,7 @@ enum session_loss session_loss_of(enum run_cause cause)
     static const enum session_loss losses[RUN_CAUSE_COUNT] = {
         [RUN_CAUSE_EXIT] = SESSION_LOSS_EXITED,
         [RUN_CAUSE_WALL_TIMEOUT] = SESSION_LOSS_TIMEOUT,
+        [RUN_CAUSE_CPU_LIMIT] = SESSION_LOSS_CPU_LIMIT,
         [RUN_CAUSE_MEMORY_LIMIT] = SESSION_LOSS_MEMORY,
         [RUN_CAUSE_OUTPUT_LIMIT] = SESSION_LOSS_OUTPUT_LIMIT,
         [RUN_CAUSE_CANCELLED] = SESSION_LOSS_CANCELLED,

@@ -27,6 +27,7 @@
 #define SESSION_LOSSES(X)                                                                    \
     X(NONE, "none")                                                                          \
     X(TIMEOUT, "timeout")               /* its cell did not heed the end of its time */      \
+    X(CPU_LIMIT, "cpu_limit")           /* as timeout, for its processor time */             \
     X(MEMORY, "memory")                 /* its processes needed more than the limit */       \
     X(OUTPUT_LIMIT, "output_limit")     /* as timeout, for its output */                     \
     X(ENDED, "ended")                   /* its caller has asked for it */                    \

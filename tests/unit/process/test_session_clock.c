@@ -127,6 +127,73 @@ START_TEST(an_order_interrupts)
 }
 END_TEST
 
+static void begin_cell(uint32_t wall_ms, uint32_t cpu_ms)
+{
+    const struct session_order order = {
+        .kind = SESSION_ORDER_CELL, .wall_ms = wall_ms, .cpu_ms = cpu_ms};
+    (void)begin(60000, 0);
+    (void)session_clock_order(&clock_of_session, &order, NOW, &wakes);
+}
+
+static uint64_t measured(uint64_t used_us, uint64_t cost_us, uint64_t processors, uint64_t now_us)
+{
+    const struct session_measure measure = {used_us, cost_us, processors};
+    return session_clock_measured(&clock_of_session, &measure, now_us);
+}
+
+/* No sooner than all processors together can have used what is left. */
+START_TEST(when_a_cell_is_measured_next)
+{
+    static const struct {
+        uint64_t used_us, cost_us, processors, pause_us;
+    } rows[] = {
+        {0, 0, 1, 900000},
+        {0, 0, 4, 225000},
+        {500000, 0, 4, 100000},
+        {899999, 0, 4, SESSION_MEASURE_PAUSE_US},
+        {899999, 5000, 4, 5000 * SESSION_MEASURE_SHARE},
+        {0, 5000, 4, 225000},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        begin_cell(60000, 900);
+        uint64_t deadline_us =
+            measured(rows[i].used_us, rows[i].cost_us, rows[i].processors, NOW + 7);
+        ck_assert_uint_eq(deadline_us, NOW + 7 + rows[i].pause_us);
+        expect_due(SESSION_DUE_MEASURE, deadline_us, 0);
+        ck_assert(!clock_of_session.is_cpu_spent);
+    }
+}
+END_TEST
+
+START_TEST(the_end_of_a_cells_processor_time)
+{
+    begin_cell(60000, 900);
+    ck_assert_uint_eq(measured(900000, 0, 4, NOW + 9), NOW + 9);
+    ck_assert(clock_of_session.is_cpu_spent);
+    for (int i = 0; i < SESSION_INTERRUPTS; i++)
+        expect_due(SESSION_DUE_INTERRUPT, NOW + 9, NOW + 9 + SESSION_GRACE_US);
+    expect_due(SESSION_DUE_TIMEOUT, NOW + 3000000, 0);
+    (void)give(SESSION_ORDER_CELL, 500, NOW);
+    ck_assert(!clock_of_session.is_cpu_spent);
+}
+END_TEST
+
+/* Whatever comes first: the end of its wall time, or an order. Nothing is measured behind it. */
+START_TEST(a_measured_cell_ends_for_other_reasons)
+{
+    begin_cell(100, 900);
+    ck_assert_uint_eq(measured(0, 0, 1, NOW), NOW + 100000);
+    expect_due(SESSION_DUE_INTERRUPT, NOW + 100000, NOW + 100000 + SESSION_GRACE_US);
+    ck_assert(!clock_of_session.is_cpu_spent);
+    begin_cell(60000, 900);
+    ck_assert_uint_eq(measured(0, 0, 1, NOW), NOW + 900000);
+    ck_assert_uint_eq(give(SESSION_ORDER_INTERRUPT, 0, NOW + 3), NOW + 3);
+    expect_due(SESSION_DUE_INTERRUPT, NOW + 3, NOW + 3 + SESSION_GRACE_US);
+    expect_due(SESSION_DUE_INTERRUPT, NOW + 4, NOW + 4 + SESSION_GRACE_US);
+    ck_assert(!clock_of_session.is_cpu_spent);
+}
+END_TEST
+
 START_TEST(an_unknown_order_has_no_effect)
 {
     (void)begin(1000, 0);
@@ -148,6 +215,9 @@ int main(void)
     tcase_add_test(cases, the_end_of_a_cells_time);
     tcase_add_test(cases, each_cell_is_interrupted_anew);
     tcase_add_test(cases, an_order_interrupts);
+    tcase_add_test(cases, when_a_cell_is_measured_next);
+    tcase_add_test(cases, the_end_of_a_cells_processor_time);
+    tcase_add_test(cases, a_measured_cell_ends_for_other_reasons);
     tcase_add_test(cases, an_unknown_order_has_no_effect);
     return run_suite("session clock", &cases, 1);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backends/process/sandbox/session_program.h"
+#include "backends/process/supervisor/tree_time.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
 
@@ -100,6 +101,49 @@ void run_session_added(struct run *run, const struct report *report)
     send_added(run, report);
 }
 
+static bool read_processor_time(const struct run *run, uint64_t *ret_us)
+{
+    return cgroup_processor_time(&run->process->cgroup, ret_us) ||
+           tree_time_read(run->process->pid, ret_us);
+}
+
+static uint64_t processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (uint64_t)count : 1;
+}
+
+/* What cannot be measured has the limit of its wall time alone. */
+static void begin_cell_time(struct run *run)
+{
+    const struct session_measure measure = {.processors = processors()};
+    if (run->clock.cpu_limit_us == 0)
+        return;
+    run->cpu_used_us = 0;
+    if (read_processor_time(run, &run->cpu_begin_us))
+        run->deadline_us = session_clock_measured(&run->clock, &measure, monotonic_us());
+    else
+        run->clock.cpu_limit_us = 0;
+}
+
+/* Where a look fails the last one holds. */
+static void measure_cell(struct run *run)
+{
+    uint64_t now_us;
+    uint64_t begin_us = monotonic_us();
+    if (read_processor_time(run, &now_us) && now_us > run->cpu_begin_us + run->cpu_used_us)
+        run->cpu_used_us = now_us - run->cpu_begin_us;
+    uint64_t end_us = monotonic_us();
+    const struct session_measure measure = {
+        .used_us = run->cpu_used_us, .cost_us = end_us - begin_us, .processors = processors()};
+    run->deadline_us = session_clock_measured(&run->clock, &measure, end_us);
+}
+
+static enum run_cause spent_cause(const struct run *run)
+{
+    return run->clock.is_cpu_spent ? RUN_CAUSE_CPU_LIMIT : RUN_CAUSE_WALL_TIMEOUT;
+}
+
 void run_session_follow(struct run *run, const struct session_order *order,
                         const int fds[SESSION_PROGRAM_FDS], size_t fd_count)
 {
@@ -121,11 +165,11 @@ void run_session_follow(struct run *run, const struct session_order *order,
         run->deadline_us = deadline_us;
     if (wakes)
         tell_init(run, SANDBOX_CONTINUE);
-    if (order->kind == SESSION_ORDER_CELL)
+    if (order->kind == SESSION_ORDER_CELL) {
         run->program = order->program;
-    if (order->kind == SESSION_ORDER_CELL)
         tell_init(run, SANDBOX_CELL);
-    else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
+        begin_cell_time(run);
+    } else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
         pass_collection_on(run, order, fds);
     else if (order->kind == SESSION_ORDER_IDLE || order->kind == SESSION_ORDER_COLLECT)
         tell_init(run, SANDBOX_IDLE);
@@ -135,7 +179,8 @@ void run_session_follow(struct run *run, const struct session_order *order,
  */
 void run_session_expire(struct run *run)
 {
-    const struct run_event event = {.type = RUN_EVENT_INTERRUPTED, .exit_code = -1};
+    const struct run_event event = {
+        .type = RUN_EVENT_INTERRUPTED, .cause = spent_cause(run), .exit_code = -1};
     if (run->restoring) { /* its init has not answered */
         run_order_end(run, run->restored_for == RUN_CAUSE_EXIT ? RUN_CAUSE_CANCELLED
                                                                : run->restored_for);
@@ -146,6 +191,9 @@ void run_session_expire(struct run *run)
         return;
     }
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
+    case SESSION_DUE_MEASURE:
+        measure_cell(run);
+        break;
     case SESSION_DUE_INTERRUPT:
         if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
             run_event_send(run->socket, &event);
@@ -153,9 +201,9 @@ void run_session_expire(struct run *run)
         break;
     case SESSION_DUE_TIMEOUT:
         if (run->session.checkpoints > 0)
-            begin_restore(run, RUN_CAUSE_WALL_TIMEOUT, 1);
+            begin_restore(run, spent_cause(run), 1);
         else
-            run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+            run_order_end(run, spent_cause(run));
         break;
     case SESSION_DUE_STOP:
         tell_init(run, SANDBOX_STOP);

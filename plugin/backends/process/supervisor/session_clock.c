@@ -45,17 +45,40 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
         clock->is_stopped = false;
         clock->in_cell = true;
         clock->interrupts = 0;
-        return after(now_us, order->wall_ms);
+        clock->cpu_limit_us = order->cpu_ms * UINT64_C(1000);
+        clock->is_cpu_spent = false;
+        clock->cell_end_us = after(now_us, order->wall_ms);
+        return clock->cell_end_us;
     case SESSION_ORDER_IDLE:
     case SESSION_ORDER_COLLECT:
         return become_idle(clock, now_us);
     case SESSION_ORDER_INTERRUPT:
-        return clock->in_cell && clock->interrupts == 0 ? now_us : 0;
+        if (!clock->in_cell || clock->interrupts > 0)
+            return 0;
+        clock->cell_end_us = now_us;
+        return now_us;
     case SESSION_ORDER_UNDO: /* the caller's */
     case SESSION_ORDER_PROGRAM:
         break;
     }
     return 0;
+}
+
+uint64_t session_clock_measured(struct session_clock *clock, const struct session_measure *measure,
+                                uint64_t now_us)
+{
+    if (measure->used_us >= clock->cpu_limit_us) {
+        clock->is_cpu_spent = true;
+        clock->cell_end_us = now_us;
+        return now_us;
+    }
+    uint64_t pause_us = (clock->cpu_limit_us - measure->used_us) / measure->processors;
+    if (pause_us < SESSION_MEASURE_PAUSE_US)
+        pause_us = SESSION_MEASURE_PAUSE_US;
+    if (pause_us < measure->cost_us * SESSION_MEASURE_SHARE)
+        pause_us = measure->cost_us * SESSION_MEASURE_SHARE;
+    uint64_t next_us = now_us + pause_us;
+    return next_us < clock->cell_end_us ? next_us : clock->cell_end_us;
 }
 
 enum session_due session_clock_due(struct session_clock *clock, uint64_t now_us,
@@ -68,6 +91,8 @@ enum session_due session_clock_due(struct session_clock *clock, uint64_t now_us,
         *ret_deadline_us = clock->expiry_us;
         return SESSION_DUE_STOP;
     }
+    if (clock->interrupts == 0 && clock->cpu_limit_us > 0 && now_us < clock->cell_end_us)
+        return SESSION_DUE_MEASURE;
     if (clock->interrupts == SESSION_INTERRUPTS)
         return SESSION_DUE_TIMEOUT;
     clock->interrupts++;

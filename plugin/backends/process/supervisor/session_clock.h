@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The times of a session: how long it may be idle, how old it may become, and how long its cell may
- * take. A cell that has had its time is interrupted, and once more after a moment; then the session
- * ends. Soon after a cell all processes of the session stop until the next one: what a cell leaves
- * behind has a moment to finish, and no processor of its own for hours. Pure code; runs in the
- * supervisor. Times are microseconds of CLOCK_MONOTONIC.
+ * take, also of the processors. A cell that has had its time is interrupted, and once more after a
+ * moment; then the session ends. Soon after a cell all processes of the session stop until the next
+ * one: what a cell leaves behind has a moment to finish, and no processor of its own for hours.
+ * Pure code; runs in the supervisor. Times are microseconds of CLOCK_MONOTONIC.
  */
 #pragma once
 
@@ -17,6 +17,10 @@
 #define SESSION_INTERRUPTS 2 /* of one cell */
 #define SESSION_GRACE_US   (UINT64_C(1) * 1000000)
 #define SESSION_AWAKE_US   (UINT64_C(1) * 1000000) /* behind a cell */
+/* Between two looks at a cell's processor time: at least so long, and so many times as long as a
+ * look takes. */
+#define SESSION_MEASURE_PAUSE_US (UINT64_C(10) * 1000)
+#define SESSION_MEASURE_SHARE    20
 
 struct session_clock {
     uint64_t idle_us;   /* 0: the run is no session */
@@ -25,6 +29,9 @@ struct session_clock {
     bool in_cell;
     bool is_stopped;
     unsigned interrupts; /* of this cell */
+    uint64_t cell_end_us;
+    uint64_t cpu_limit_us; /* of the cell; 0: none, or nobody can measure it */
+    bool is_cpu_spent;
 };
 
 /* The session has started. Returns its deadline, as do the others. */
@@ -35,7 +42,20 @@ uint64_t session_clock_begin(struct session_clock *clock, const struct run_sessi
 uint64_t session_clock_order(struct session_clock *clock, const struct session_order *order,
                              uint64_t now_us, bool *ret_wakes);
 
+/* How much processor time a cell has used. */
+struct session_measure {
+    uint64_t used_us;
+    uint64_t cost_us; /* of measuring it */
+    uint64_t processors;
+};
+
+/* The cell was measured now, or has just begun. Time does not run faster than on all processors at
+ * once, so it needs no other look before the deadline that is returned. */
+uint64_t session_clock_measured(struct session_clock *clock, const struct session_measure *measure,
+                                uint64_t now_us);
+
 enum session_due {
+    SESSION_DUE_MEASURE,   /* the cell's processor time: session_clock_measured() */
     SESSION_DUE_INTERRUPT, /* the cell's program, with the new deadline */
     SESSION_DUE_TIMEOUT,   /* it has not heeded that: end the session */
     SESSION_DUE_STOP,      /* stop its processes, with the new deadline */

@@ -110,6 +110,18 @@ bool cgroup_tells_peak(const struct cgroup *cgroup)
            access(path, R_OK) == 0;
 }
 
+bool cgroup_processor_time(const struct cgroup *cgroup, uint64_t *ret_us)
+{
+    const char *group = cgroup->has_memory ? cgroup->memory : cgroup->pids;
+    if (cgroup->version != 2 || (!cgroup->has_memory && !cgroup->has_pids))
+        return false;
+    uint64_t used_us = cgroup_file_number(group, "cpu.stat", "usage_usec");
+    if (used_us == 0) /* its init has had some */
+        return false;
+    *ret_us = used_us;
+    return true;
+}
+
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret)
 {
     const struct cgroup_names *files = &names[cgroup->version];

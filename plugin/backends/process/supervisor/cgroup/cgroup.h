@@ -61,6 +61,8 @@ void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
 uint64_t cgroup_memory(const struct cgroup *cgroup);
 /* Does it know the most memory it has held? Before Linux 5.19 version 2 does not. */
 bool cgroup_tells_peak(const struct cgroup *cgroup);
+/* Of all processes that are or were in it. false: the group does not tell it, as in version 1. */
+bool cgroup_processor_time(const struct cgroup *cgroup, uint64_t *ret_us);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
 /* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
 int cgroup_remove(struct cgroup *cgroup);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The times of a session, and what is due when one of them is over. */
-#include "backends/process/supervisor/session_clock.h"
+#include "backends/common/session_clock.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 

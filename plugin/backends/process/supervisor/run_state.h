@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backends/common/session_clock.h"
 #include "backends/process/messages/report.h"
 #include "backends/process/supervisor/cause.h"
 #include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/supervisor/run.h"
-#include "backends/process/supervisor/session_clock.h"
 #include "protocol/session.h"
 
 struct run {

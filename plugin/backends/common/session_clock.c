@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of a session: see session_clock.h. Pure code; runs in the supervisor. */
-#include "backends/process/supervisor/session_clock.h"
+/* The times of a session: see session_clock.h. Pure code; runs in a backend. */
+#include "backends/common/session_clock.h"
 
 /* A limit that is beyond the clock is none. */
 static uint64_t after(uint64_t now_us, uint64_t milliseconds)

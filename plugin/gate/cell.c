@@ -43,6 +43,22 @@ static bool refuse(struct error *error, const char *why)
     return false;
 }
 
+/* It is the operator that chooses the mode. */
+static bool refuse_mode(struct error *error, enum sandbox_mode mode)
+{
+    const struct sandbox_mode_row *row = NULL;
+    error_set(error, ERROR_NOT_SUPPORTED,
+              "request: /session: mode %s has no sessions; every run is fresh",
+              sandbox_mode_name(mode));
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT && !row; i++)
+        if (sandbox_mode_row((enum sandbox_mode)i)->keeps_sessions)
+            row = sandbox_mode_row((enum sandbox_mode)i);
+    if (row)
+        error_set_hint(error, "leave session out; an operator can choose mode %s, which has them",
+                       row->name);
+    return false;
+}
+
 /* A shell's runner comes with the session, any other with the policy's command. */
 static bool has_runner(const struct call *call)
 {
@@ -56,7 +72,7 @@ static bool can_be_cell(const struct call *call, struct error *error)
     if (call->configuration.policy->sessions.max_total == 0)
         return refuse(error, "the policy keeps no sessions; every run is fresh");
     if (!sandbox_mode_row(call->configuration.mode)->keeps_sessions)
-        return refuse(error, "this sandbox mode has no sessions; every run is fresh");
+        return refuse_mode(error, call->configuration.mode);
     if (call->request.language->cells == RUN_INTERPRETER_NONE)
         return refuse(error, "this language has no sessions; Python, JavaScript, sh and bash have");
     if (!has_runner(call))

@@ -292,7 +292,9 @@ def test_mode_none_has_no_sessions():
     none = policy(modes={"default": "none", "allowed": ["none"]}, capabilities=[*RIGHTS, "sandbox.exec.mode.none"])
     tap.equal(provider.use_policy(none), OK)
     host = caller(rights=(*RIGHTS, "sandbox.exec.mode.none"))
-    expect_refused("not_supported", host=host)
+    error = expect_refused("not_supported", host=host)
+    tap.contains(error["message"], "mode none has no sessions")
+    tap.contains(error["hint"], "mode process")
     tap.equal(call("print(1)", None, host=host)[1]["stdout"], "1\n", "the control")
 
 

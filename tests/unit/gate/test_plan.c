@@ -50,7 +50,7 @@ static const struct {
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"session\":\"s\""), ERROR_NOT_SUPPORTED,
      "request: /session: the policy keeps no sessions"},
     {"{\"sessions\":{\"max_total\":1}}", SANDBOX_MODE_DOCKER, PYTHON(",\"session\":\"new\""),
-     ERROR_NOT_SUPPORTED, "request: /session: this sandbox mode has no sessions"},
+     ERROR_NOT_SUPPORTED, "request: /session: mode docker has no sessions"},
     {"{\"sessions\":{\"max_total\":1}}", SANDBOX_MODE_PROCESS,
      "{\"language\":\"perl\",\"code\":\"x\",\"session\":\"new\"}", ERROR_NOT_SUPPORTED,
      "request: /session: this language has no sessions"},

@@ -4,8 +4,7 @@
  * take, also of the processors. A cell that has had its time is interrupted, and once more after a
  * moment; then the session ends. Soon after a cell all processes of the session stop until the next
  * one: what a cell leaves behind has a moment to finish, and no processor of its own for hours.
- * Pure code; runs in a
- * backend that keeps sessions. Times are microseconds of CLOCK_MONOTONIC.
+ * Pure code; runs in a backend that keeps sessions. Times are microseconds of CLOCK_MONOTONIC.
  */
 #pragma once
 

@@ -2,124 +2,26 @@
 /* Owns the collection behind a cell: see cell_files.h. Runs in the init of a sandbox. */
 #include "backends/process/sandbox/cell_files.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
-#include "guest/files/file_walk.h"
 #include "guest/files/known_files.h"
+#include "guest/files/stop_tree.h"
 #include "protocol/channel.h"
-
-/* A process stops where it leaves the kernel: at once, but for one that writes much, or that waits
- * for its child to execute a program (vfork). That child has to go on for a moment. */
-#define STOP_LIMIT_US (UINT64_C(2) * 1000000)
-#define STOP_ROUND_US (UINT64_C(100) * 1000)
-#define STOP_PAUSE_NS 50000
-#define GO_ON_NS      10000000
-#define STAT_BYTES    512
 
 static struct known_files known; /* of the cells before */
 
-static void rest(long nanoseconds)
+/* The interpreters of the session. */
+static bool stop_session(const struct main_program *program)
 {
-    const struct timespec pause = {.tv_nsec = nanoseconds};
-    (void)nanosleep(&pause, NULL);
-}
-
-/* Or has ended: nothing is running that could change a file. */
-static bool is_stopped(int tasks, const char *task)
-{
-    char path[sizeof("/stat") + NAME_MAX];
-    char text[STAT_BYTES];
-    (void)snprintf(path, sizeof(path), "%s/stat", task);
-    CLEANUP_CLOSE int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file >= 0 ? read(file, text, sizeof(text) - 1) : -1;
-    if (length <= 0) /* it has ended meanwhile */
-        return true;
-    text[length] = '\0';
-    const char *state = strrchr(text, ')'); /* its name may have others */
-    return state && state[1] == ' ' && strchr("TtZX", state[2]);
-}
-
-static void close_directory(DIR **directory)
-{
-    if (*directory)
-        (void)closedir(*directory);
-}
-
-/* With every number in the directory: are all of them so? No such directory: yes, it has ended. */
-static bool all_are(int parent, const char *name, bool (*is_so)(int directory, const char *number))
-{
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP(close_directory) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!directory)
-        close_fd(fd);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && !is_so(fd, entry->d_name))
-            return false;
-    return true;
-}
-
-static bool process_is_stopped(int processes, const char *number)
-{
-    char tasks[sizeof("/task") + NAME_MAX];
-    if (strcmp(number, "1") == 0)
-        return true;
-    (void)snprintf(tasks, sizeof(tasks), "%s/task", number);
-    return all_are(processes, tasks, is_stopped);
-}
-
-static bool child_is_stopped(pid_t pid)
-{
-    siginfo_t stopped = {.si_pid = 0};
-    return waitid(P_PID, (id_t)pid, &stopped, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) == 0 &&
-           stopped.si_pid == pid;
-}
-
-/* The programs say it themselves: /proc does not show a process that nobody may look at. */
-static bool all_are_stopped(const struct main_program *program)
-{
+    pid_t pids[1 + OTHER_PROGRAMS_MOST] = {program->pid};
     for (size_t i = 0; i < program->other_count; i++)
-        if (!child_is_stopped(program->others[i].pid))
-            return false;
-    return child_is_stopped(program->pid) && access("/proc/1/stat", R_OK) == 0 &&
-           all_are(AT_FDCWD, "/proc", process_is_stopped);
-}
-
-/* Seen twice: one that was seen stopped may be sent on by one that was not yet. */
-static bool stay_stopped(const struct main_program *program)
-{
-    for (int i = 0; i < 2; i++)
-        if (!all_are_stopped(program))
-            return false;
-    return true;
-}
-
-static bool stop_all(const struct main_program *program)
-{
-    uint64_t deadline_us = file_walk_now_us() + STOP_LIMIT_US;
-    while (file_walk_now_us() < deadline_us) {
-        uint64_t round_us = file_walk_now_us() + STOP_ROUND_US;
-        do {
-            (void)kill(-1, SIGSTOP);
-            if (stay_stopped(program))
-                return true;
-            rest(STOP_PAUSE_NS);
-        } while (file_walk_now_us() < round_us);
-        (void)kill(-1, SIGCONT);
-        rest(GO_ON_NS);
-    }
-    return false;
+        pids[1 + i] = program->others[i].pid;
+    return stop_tree(pids, 1 + program->other_count);
 }
 
 /* Most cells leave no file. Then nothing is stopped: whatever is written from now on comes with the
@@ -131,13 +33,13 @@ static void collect(const struct main_program *program, const struct collection_
         collect_nothing(FILE_WHOLE, sink);
         return;
     }
-    if (stop_all(program)) {
+    if (stop_session(program)) {
         collect_files(home, order, sink);
         known_files_await_tick(&known);
     } else {
         collect_nothing(FILE_NOT_FROZEN, sink);
     }
-    (void)kill(-1, SIGCONT);
+    continue_tree();
 }
 
 void cell_files_note(void)

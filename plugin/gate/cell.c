@@ -51,7 +51,7 @@ static bool refuse_mode(struct error *error, enum sandbox_mode mode)
               "request: /session: mode %s has no sessions; every run is fresh",
               sandbox_mode_name(mode));
     for (size_t i = 0; i < SANDBOX_MODE_COUNT && !row; i++)
-        if (sandbox_mode_row((enum sandbox_mode)i)->keeps_sessions)
+        if (sandbox_mode_row((enum sandbox_mode)i)->session_runners)
             row = sandbox_mode_row((enum sandbox_mode)i);
     if (row)
         error_set_hint(error, "leave session out; an operator can choose mode %s, which has them",
@@ -67,14 +67,27 @@ static bool has_runner(const struct call *call)
     return runner == (wanted == RUN_RUNNER_SHELL ? RUN_INTERPRETER_NONE : wanted);
 }
 
+/* The mode has sessions of others. */
+static bool refuse_language(struct error *error, const struct call *call)
+{
+    error_set(error, ERROR_NOT_SUPPORTED, "request: /session: mode %s has no sessions of %s",
+              sandbox_mode_name(call->configuration.mode), call->request.language->name);
+    error_set_hint(error, "leave session out, or use a language that has sessions in every mode, "
+                          "as Python");
+    return false;
+}
+
 static bool can_be_cell(const struct call *call, struct error *error)
 {
     if (call->configuration.policy->sessions.max_total == 0)
         return refuse(error, "the policy keeps no sessions; every run is fresh");
-    if (!sandbox_mode_row(call->configuration.mode)->keeps_sessions)
+    uint32_t runners = sandbox_mode_row(call->configuration.mode)->session_runners;
+    if (runners == 0)
         return refuse_mode(error, call->configuration.mode);
     if (call->request.language->cells == RUN_INTERPRETER_NONE)
         return refuse(error, "this language has no sessions; Python, JavaScript, sh and bash have");
+    if (!(runners & SANDBOX_MODE_RUNNER(call->request.language->cells)))
+        return refuse_language(error, call);
     if (!has_runner(call))
         return refuse(error, "the policy's command of this language keeps no sessions");
     if (call->request.secret_count > 0 && !is_new(call)) {
@@ -128,6 +141,9 @@ static uint64_t cells_to_undo(const struct call *call)
 /* The sandbox has the last word, once the call is approved. */
 static bool can_be_undone(const struct call *call, struct error *error)
 {
+    if (has_action(call, REQUEST_SESSION_UNDO) &&
+        !sandbox_mode_row(call->configuration.mode)->keeps_checkpoints)
+        return refuse(error, "this sandbox mode keeps no checkpoints, so no cell can be undone");
     if (has_action(call, REQUEST_SESSION_UNDO) &&
         call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
         return refuse(error, "only cells of Python can be undone");
@@ -183,7 +199,9 @@ static uint64_t checkpoints_of(const struct call *call)
 {
     bool has_secrets = call->request.secret_count > 0 || (call->session && call->session->secrets);
     bool is_first = !call->session || call_program(call) == 0;
-    bool can_be_copied = is_first && call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
+    bool can_be_copied = is_first &&
+                         sandbox_mode_row(call->configuration.mode)->keeps_checkpoints &&
+                         call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
     return can_be_copied && !has_secrets ? call->configuration.policy->sessions.checkpoints : 0;
 }
 
@@ -218,6 +236,8 @@ bool cell_plan(struct call *call, struct error *error)
     if (!is_new(call) && may_join(call) && !join_session(call, error))
         return false;
     call->description.session.checkpoints = checkpoints_of(call);
+    if (!sandbox_mode_row(call->configuration.mode)->measures_cells)
+        call->description.limits.cpu_ms = 0; /* the kernel's limit would add up over the cells */
     return true;
 }
 

@@ -116,7 +116,7 @@ static bool offers_member(const struct offer *offer, const struct request_field 
         return offers_image(offer);
     case CAPABILITY_SESSION:
         return policy_of(offer)->sessions.max_total > 0 &&
-               sandbox_mode_row(offer->configuration->mode)->keeps_sessions &&
+               sandbox_mode_row(offer->configuration->mode)->session_runners != 0 &&
                grants(offer, CAPABILITY_SESSION, NULL);
     case CAPABILITY_FILES:
     case CAPABILITY_MODE_NONE:

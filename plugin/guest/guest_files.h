@@ -6,6 +6,9 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
+#include "guest/files/known_files.h"
 #include "guest/guest_protocol.h"
 
 struct guest_files {
@@ -17,6 +20,17 @@ struct guest_files {
 /* Takes all files of the message, and writes them. NULL, or what could not be done. *ret has the
  * paths and the patterns of the run from then on, and lives as long as the guest. */
 const char *files_take(struct guest_run *run, struct guest_files *ret);
+
+/* The same of a cell, whose first file is its code and goes to that descriptor. Everything that a
+ * program may have left in the way is replaced, and no link is followed. What cannot be written is
+ * taken off the message all the same. */
+const char *files_take_cell(struct guest_run *run, int code, struct guest_files *ret);
+void files_clear(struct guest_files *files);
+
+/* Sends what is new or changed since the collection before, of a tree that is stopped meanwhile.
+ * program: its first process. */
+void files_send_changed(const struct guest_files *files, const struct run_outputs *outputs,
+                        struct known_files *known, pid_t program, bool haste);
 
 /* Sends what the run has left, where it asks for that. haste: behind an order to end the run. */
 void files_send(const struct guest_files *files, bool haste);

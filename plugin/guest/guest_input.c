@@ -61,19 +61,22 @@ bool input_take_head(struct guest_run *ret)
     return good;
 }
 
-/* Takes so many bytes. false with errno where the file does not take them all. */
+/* Takes so many bytes. false with errno where the file does not take them all; fd -1: none takes
+ * them. */
 static bool copy_to(int fd, uint64_t left, struct sha256 *hash)
 {
     static unsigned char chunk[CHUNK];
+    int error = fd < 0 ? EBADF : 0;
     while (left > 0) {
         size_t count = read_some(chunk, left < CHUNK ? (size_t)left : CHUNK);
         left -= count;
         if (hash)
             sha256_add(hash, chunk, count);
-        if (!write_fully(fd, chunk, count))
-            return false;
+        if (error == 0 && !write_fully(fd, chunk, count))
+            error = errno;
     }
-    return true;
+    errno = error;
+    return error == 0;
 }
 
 bool input_take_content(int fd, struct run_file *ret)

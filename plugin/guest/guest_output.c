@@ -13,7 +13,7 @@
 #define ROOM_OF_READ (GUEST_HEADER_LENGTH + GUEST_DATA_LIMIT)
 
 static struct {
-    unsigned char bytes[2 * ROOM_OF_READ];
+    unsigned char bytes[4 * ROOM_OF_READ];
     size_t begin;
     size_t end;
 } buffer;
@@ -53,6 +53,11 @@ static void add(enum guest_kind kind, size_t length)
 bool output_has_room(void)
 {
     return room() >= ROOM_OF_READ;
+}
+
+bool output_has_room_for_three(void)
+{
+    return room() >= 3 * ROOM_OF_READ;
 }
 
 void output_put(enum guest_kind kind, const void *bytes, size_t length)

@@ -18,6 +18,8 @@ void output_open(void);
 void output_put(enum guest_kind kind, const void *bytes, size_t length);
 /* Whether output_read() has room. */
 bool output_has_room(void);
+/* The same for two of them and a frame as large. */
+bool output_has_room_for_three(void);
 /* One read from a program's pipe, as a frame of that kind. 0: the pipe is at its end; -1 with
  * errno: it has nothing now. */
 ssize_t output_read(int fd, enum guest_kind kind);

@@ -15,6 +15,8 @@ static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, has_input, 1),
     WIRE_NUMBER(struct guest_run, has_results, 1),
     WIRE_NUMBER(struct guest_run, runner, RUN_INTERPRETER_COUNT - 1),
+    WIRE_NUMBER(struct guest_run, session, 1),
+    WIRE_NUMBER(struct guest_run, lasting, GUEST_STRINGS_LIMIT),
     WIRE_NUMBER(struct guest_run, private_file_count, GUEST_STRINGS_LIMIT),
     STRINGS(argv),
     STRINGS(environment),
@@ -68,7 +70,8 @@ void guest_run_clear(struct guest_run *run)
 
 bool guest_kind_is_program(enum guest_kind kind)
 {
-    return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS;
+    return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS ||
+           kind == GUEST_LATE_STDOUT || kind == GUEST_LATE_STDERR;
 }
 
 bool guest_kind_is_stream(enum guest_kind kind)

@@ -7,7 +7,9 @@
  * guest_run), then for each file a u64 length and its bytes, and the same for the standard input
  * where there is one, then a u32, GUEST_MESSAGE_END. A backend that finds a file to be another than
  * described never sends that word, and without it nothing is started. Behind it comes at most the
- * byte GUEST_ORDER_END: the guest kills the program and goes on as after any end, in haste.
+ * byte GUEST_ORDER_END: the guest kills the program and goes on as after any end, in haste. Where
+ * the run is a session, further orders come, each a byte: a cell is one with a message of that form
+ * behind it, whose first file is the code of the cell.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
  * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
@@ -38,6 +40,12 @@
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65)
 #define GUEST_ORDER_END       'e'
+/* Of a session, in front of a message (CELL and both of COLLECT) or alone. */
+#define GUEST_ORDER_CELL          'c'
+#define GUEST_ORDER_INTERRUPT     'i' /* SIGINT for the main program */
+#define GUEST_ORDER_STOP          's' /* stop all, until the next cell */
+#define GUEST_ORDER_COLLECT       'f' /* what has changed, by the outputs of the message */
+#define GUEST_ORDER_COLLECT_HASTE 'h'
 
 /* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD. */
 #define GUEST_INTERPRETER_RUN \
@@ -58,6 +66,9 @@ enum guest_kind {
     GUEST_ENDED,     /* struct guest_end: every process of the program is dead */
     GUEST_FILES,     /* the guest's frames of the files that it has left (protocol/file_frames.h) */
     GUEST_COLLECTED, /* there are no more of them */
+    GUEST_CELL,      /* of a session: what follows is of the next cell */
+    GUEST_LATE_STDOUT, /* what the processes of a session print to the streams of the last cell */
+    GUEST_LATE_STDERR,
     GUEST_KIND_END
 };
 
@@ -68,6 +79,8 @@ struct guest_run {
     uint32_t has_results; /* 1: the program gets RUN_RESULTS_FD */
     uint32_t runner;      /* enum run_interpreter: argv is its, and a script of ours begins its
                              program */
+    uint32_t session;     /* 1: it executes cells; of a cell: 1 */
+    uint32_t lasting;     /* of a cell: the last so many of its variables stay */
     uint32_t private_file_count; /* the last so many files: mode 0400 */
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */

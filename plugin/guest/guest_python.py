@@ -12,7 +12,7 @@ class _Runner:
     import os
     import sys
 
-    RESULTS = 63  # run_description.h
+    RESULTS_FD = 63  # run_description.h
     TEXTS = PARTS  # by scripts/join-scripts
     OLDEST = (3, 8)  # an older Python does not say where an expression ends, and runs its program as ever
 
@@ -62,7 +62,7 @@ class _Runner:
 
     def results(self):
         results = self.load("results")
-        results["channel"].use(self.RESULTS, self.pipe)
+        results["channel"].use(self.RESULTS_FD, self.pipe)
         return results
 
     def display(self, *objects, **options):
@@ -76,6 +76,8 @@ class _Runner:
     def load_main(self, opened):
         """The program's code; None where Python shall run it: what is wrong with a program is Python's to report."""
         os, sys = self.os, self.sys
+        if os.fstat(0).st_mode & 0o170000 == 0o140000:  # the cells of a session
+            self.load("session_loop")["run"](self, opened)
         path = os.path.join(os.getcwd(), sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0]
         try:
             with open(path, "rb") as file:
@@ -97,8 +99,8 @@ class _Runner:
         import builtins
         os, sys = self.os, self.sys
         try:
-            self.pipe = os.fstat(self.RESULTS), os.getpid()
-            os.set_inheritable(self.RESULTS, False)
+            self.pipe = os.fstat(self.RESULTS_FD), os.getpid()
+            os.set_inheritable(self.RESULTS_FD, False)
         except OSError:  # this run has no results
             return
         builtins.display = self.display
@@ -199,7 +201,7 @@ def _wait(runner):
                 sys.path_importer_cache.pop(entry, None)
             spec = runner.find_replaced_module()
         if not has_results:
-            os.closerange(runner.RESULTS, runner.RESULTS + 1)
+            os.closerange(runner.RESULTS_FD, runner.RESULTS_FD + 1)
         for fd in RUN, INPUT:
             os.close(fd)
         os.write(TOLD, b"b")

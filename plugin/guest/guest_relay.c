@@ -13,7 +13,14 @@
 #include "base/cleanup.h"
 #include "guest/guest_output.h"
 
-enum { CHILDREN, BACKEND, BUFFER, OUTPUTS, WATCHED = OUTPUTS + PROGRAM_OUTPUTS };
+enum {
+    CHILDREN,
+    BACKEND,
+    BUFFER,
+    OUTPUTS,
+    LATE = OUTPUTS + PROGRAM_OUTPUTS,
+    WATCHED = LATE + SESSION_LATE
+};
 
 static const enum guest_kind kinds[PROGRAM_OUTPUTS] = {[PROGRAM_STDOUT] = GUEST_STDOUT,
                                                        [PROGRAM_STDERR] = GUEST_STDERR,
@@ -62,7 +69,8 @@ static void note_usage(struct guest_end *end)
     }
 }
 
-static void watch(struct pollfd ready[WATCHED], const struct guest_program *program, int children)
+static void watch(struct pollfd ready[WATCHED], const struct guest_program *program,
+                  const struct guest_session *session, int children)
 {
     bool room = output_has_room();
     ready[CHILDREN] = (struct pollfd){.fd = children, .events = POLLIN};
@@ -73,6 +81,48 @@ static void watch(struct pollfd ready[WATCHED], const struct guest_program *prog
     for (size_t i = 0; i < PROGRAM_OUTPUTS; i++)
         ready[OUTPUTS + i] =
             (struct pollfd){.fd = room ? program->outputs[i] : -1, .events = POLLIN};
+    for (size_t i = 0; i < SESSION_LATE; i++)
+        ready[LATE + i] = (struct pollfd){.fd = room ? session->late[i] : -1, .events = POLLIN};
+}
+
+/* Reads once what is there. */
+static void pass_stream_on(int *fd, enum guest_kind kind)
+{
+    if (*fd < 0 || !output_has_room())
+        return;
+    ssize_t count = output_read(*fd, kind);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
+        close_fd(TAKE_FD(*fd));
+}
+
+/* Of a session the end of a cell is among the results, and all that was printed ahead of it goes
+ * ahead of it. So the results are read first. */
+static void pass_results_on(struct guest_program *program)
+{
+    static unsigned char results[GUEST_DATA_LIMIT];
+    ssize_t count = read(program->outputs[PROGRAM_RESULTS], results, sizeof(results));
+    for (size_t i = 0; i < PROGRAM_RESULTS; i++)
+        pass_stream_on(&program->outputs[i], kinds[i]);
+    if (count > 0)
+        output_put(GUEST_RESULTS, results, (size_t)count);
+    else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+        close_fd(TAKE_FD(program->outputs[PROGRAM_RESULTS]));
+}
+
+static void pass_session_on(struct guest_program *program, struct guest_session *session,
+                            const struct pollfd ready[WATCHED])
+{
+    static const enum guest_kind late[SESSION_LATE] = {GUEST_LATE_STDOUT, GUEST_LATE_STDERR};
+    for (size_t i = 0; i < SESSION_LATE; i++)
+        if (ready[LATE + i].fd >= 0 && ready[LATE + i].fd == session->late[i] &&
+            ready[LATE + i].revents)
+            pass_stream_on(&session->late[i], late[i]);
+    if (ready[OUTPUTS + PROGRAM_RESULTS].revents && output_has_room_for_three())
+        pass_results_on(program);
+    else
+        for (size_t i = 0; i < PROGRAM_RESULTS; i++)
+            if (ready[OUTPUTS + i].revents)
+                pass_stream_on(&program->outputs[i], kinds[i]);
 }
 
 static void pass_on(struct guest_program *program, const struct pollfd ready[WATCHED])
@@ -80,9 +130,7 @@ static void pass_on(struct guest_program *program, const struct pollfd ready[WAT
     for (size_t i = 0; i < PROGRAM_OUTPUTS; i++) {
         if (ready[OUTPUTS + i].fd < 0 || !ready[OUTPUTS + i].revents || !output_has_room())
             continue;
-        ssize_t count = output_read(program->outputs[i], kinds[i]);
-        if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
-            close_fd(TAKE_FD(program->outputs[i]));
+        pass_stream_on(&program->outputs[i], kinds[i]);
     }
 }
 
@@ -107,10 +155,13 @@ static bool take_end(const struct guest_program *program, int children, struct g
 }
 
 /* Nothing else may come on that connection, and nobody but the backend has its other end. */
-static bool take_order(struct guest_end *end)
+static bool take_order(struct guest_program *program, struct guest_session *session,
+                       struct guest_end *end)
 {
     char order;
-    if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order) || order != GUEST_ORDER_END)
+    if (session->cells >= 0 ? !session_take_order(session, program)
+                            : read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order) ||
+                                  order != GUEST_ORDER_END)
         return false;
     kill_tree();
     end->wait_status = SIGKILL;
@@ -118,23 +169,27 @@ static bool take_order(struct guest_end *end)
     return true;
 }
 
-struct guest_end relay_until_end(struct guest_program *program, int children, bool *ret_ordered)
+struct guest_end relay_until_end(struct guest_program *program, struct guest_session *session,
+                                 int children, bool *ret_ordered)
 {
     struct guest_end end = {.wait_status = 0};
     bool ended = false;
     *ret_ordered = false;
     while (!ended || has_outputs(program)) {
         struct pollfd ready[WATCHED];
-        watch(ready, program, ended ? -1 : children);
+        watch(ready, program, session, ended ? -1 : children);
         if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR)
             _exit(1);
         if (ready[BACKEND].revents & (POLLHUP | POLLERR))
             _exit(1);
         if (ready[CHILDREN].revents && take_end(program, children, &end))
             ended = true;
-        else if ((ready[BACKEND].revents & POLLIN) && take_order(&end))
+        else if ((ready[BACKEND].revents & POLLIN) && take_order(program, session, &end))
             ended = *ret_ordered = true;
-        pass_on(program, ready);
+        if (session->cells >= 0)
+            pass_session_on(program, session, ready);
+        else
+            pass_on(program, ready);
         output_flush();
     }
     return end;

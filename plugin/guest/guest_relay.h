@@ -8,7 +8,9 @@
 
 #include "guest/guest_program.h"
 #include "guest/guest_protocol.h"
+#include "guest/guest_session.h"
 
 /* children: a signalfd for SIGCHLD, which is blocked. Returns when every other process of the
  * container is dead and all output is in the buffer. *ret_ordered: the backend has ordered that. */
-struct guest_end relay_until_end(struct guest_program *program, int children, bool *ret_ordered);
+struct guest_end relay_until_end(struct guest_program *program, struct guest_session *session,
+                                 int children, bool *ret_ordered);

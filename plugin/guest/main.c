@@ -26,6 +26,7 @@
 #include "guest/guest_output.h"
 #include "guest/guest_python.h"
 #include "guest/guest_relay.h"
+#include "guest/guest_session.h"
 #include "guest/landlock.h"
 #include "protocol/run_description.h"
 
@@ -83,8 +84,15 @@ static void take_end_of_message(void)
         fail("read the end of the run's message");
 }
 
-static int take_program_input(const struct guest_run *run)
+static int take_program_input(const struct guest_run *run, struct guest_session *session)
 {
+    if (run->session) {
+        int cells = session_open(session);
+        if (cells < 0)
+            fail("open the socket of cells");
+        take_end_of_message();
+        return cells;
+    }
     CLEANUP_CLOSE int fd =
         run->has_input ? input_make_file() : open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd < 0 || (run->has_input && (!input_take_stdin(fd) || !input_seal_file(fd))))
@@ -119,13 +127,14 @@ static char **make_environment(const struct guest_run *run, int *ret_script)
                             : program_environment(run->environment);
 }
 
-static void start_program(const struct guest_run *run, struct guest_program *ret)
+static void start_program(const struct guest_run *run, struct guest_session *session,
+                          struct guest_program *ret)
 {
     char path[PATH_MAX];
     char problem[PATH_MAX + 128];
     CLEANUP_CLOSE int script = -1;
     CLEANUP_FREE char **environment = make_environment(run, &script);
-    CLEANUP_CLOSE int input = take_program_input(run);
+    CLEANUP_CLOSE int input = take_program_input(run, session);
     if (!environment)
         fail("compose the environment");
     if (!program_find(run->argv[0], environment, path)) {
@@ -160,8 +169,8 @@ static void give_to_interpreter(struct guest_interpreter *interpreter, const str
         fail("hand the run to the interpreter that waits");
 }
 
-static void begin_program(struct guest_interpreter *interpreter, struct guest_program *ret,
-                          struct guest_files *ret_files)
+static void begin_program(struct guest_interpreter *interpreter, struct guest_session *session,
+                          struct guest_program *ret, struct guest_files *ret_files)
 {
     struct guest_run run;
     if (!input_take_head(&run))
@@ -175,7 +184,7 @@ static void begin_program(struct guest_interpreter *interpreter, struct guest_pr
         if (!run.has_results)
             close_fd(TAKE_FD(ret->outputs[PROGRAM_RESULTS]));
     } else {
-        start_program(&run, ret);
+        start_program(&run, session, ret);
     }
     guest_run_clear(&run);
 }
@@ -205,6 +214,7 @@ int main(int argument_count, char **arguments)
 {
     struct guest_interpreter interpreter = {.program = {.pid = 0}, .told = -1};
     struct guest_program program;
+    struct guest_session session = {.cells = -1, .late = {-1, -1}};
     struct guest_files files;
     if (getpid() != 1 || argument_count < 2) {
         (void)fprintf(stderr, "%s is the first process of a container, and of nothing else\n",
@@ -227,10 +237,10 @@ int main(int argument_count, char **arguments)
     output_flush_all();
     if (!input_await(interpreter.told))
         fail("the interpreter that waited has ended");
-    begin_program(&interpreter, &program, &files);
+    begin_program(&interpreter, &session, &program, &files);
     output_put(GUEST_STARTED, NULL, 0);
     output_flush();
     bool ordered;
-    const struct guest_end end = relay_until_end(&program, children, &ordered);
+    const struct guest_end end = relay_until_end(&program, &session, children, &ordered);
     report_end(&end, &files, ordered);
 }

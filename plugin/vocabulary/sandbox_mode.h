@@ -27,6 +27,8 @@ enum sandbox_mode {
         SANDBOX_MODE_COUNT
 };
 
+#define SANDBOX_MODE_RUNNER(runner) (UINT32_C(1) << (runner))
+
 struct call;
 struct error;
 struct json_draft;
@@ -54,7 +56,9 @@ struct sandbox_mode_row {
     bool has_images;           /* a run comes from an image of the policy's */
     bool shows_workspace;      /* read-only, without the machine's sockets */
     bool prepares_interpreter; /* and can say how */
-    bool keeps_sessions;       /* interpreters that stay between calls */
+    uint32_t session_runners;  /* bits of enum run_interpreter: those that stay between calls */
+    bool keeps_checkpoints;    /* of the cells of a session */
+    bool measures_cells;       /* so each has a limit of processor time */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */
     const char *network;       /* whose network a program has, where it has one */

@@ -294,7 +294,7 @@ def test_mode_none_has_no_sessions():
     host = caller(rights=(*RIGHTS, "sandbox.exec.mode.none"))
     error = expect_refused("not_supported", host=host)
     tap.contains(error["message"], "mode none has no sessions")
-    tap.contains(error["hint"], "mode process")
+    tap.contains(error["hint"], "which has them")
     tap.equal(call("print(1)", None, host=host)[1]["stdout"], "1\n", "the control")
 
 
@@ -815,4 +815,10 @@ def test_a_child_of_the_gateway_ends_none():
     tap.equal(host.communicate()[0], "0 1\n")
 
 
+# Run in docker mode too (../docker/meson.build). These look at processes of this machine, change the network of an engine that may have
+# none, or count seconds that an engine may need by itself.
+if modes.MODE == "docker":
+    for name in ("mode_none_has_no_sessions", "an_approver_changes_a_cell", "a_session_that_expires_while_its_cell_waits_for_approval",
+                 "unloading_ends_them", "killing_the_gateway_ends_them"):
+        del globals()["test_" + name]
 tap.run(globals())

@@ -4,7 +4,8 @@ import hashlib
 import os
 import struct
 
-KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended", "files", "collected")
+KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended", "files", "collected",
+         "cell", "late_stdout", "late_stderr")
 STREAMS = ("stdout", "stderr", "results", "files")
 PATH = "/.code-execute-guest"
 HEADER = struct.Struct("<IB")
@@ -86,7 +87,7 @@ def left_files(payload):
 def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, runner=NO_RUNNER,
             outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
-    head = struct.pack("<5I", trial, stdin is not None, results, runner, private)
+    head = struct.pack("<7I", trial, stdin is not None, results, runner, 0, 0, private)
     head += strings(argv) + strings(environment) + strings(path for path, _ in files)
     head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3]) + struct.pack("<Q", file_bytes)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
@@ -112,8 +113,8 @@ def read_message(reader):
         return data
     try:
         head = take(*struct.unpack("<I", take(4)))
-        told = dict(zip(("trial", "has_input", "has_results", "runner", "private"), struct.unpack_from("<5I", head)))
-        at = 20
+        told = dict(zip(("trial", "has_input", "has_results", "runner", "session", "lasting", "private"), struct.unpack_from("<7I", head)))
+        at = 28
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
         told["outputs"] = struct.unpack_from("<QQQ", head, at)

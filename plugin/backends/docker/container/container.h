@@ -33,7 +33,17 @@ struct run;
 struct warm_pool;
 
 /* Where bytes of a program and of its files go: to the plugin, unread. */
-enum job_pipe { JOB_STDOUT, JOB_STDERR, JOB_RESULTS, JOB_FILES, JOB_PIPES };
+enum job_pipe {
+    JOB_STDOUT,
+    JOB_STDERR,
+    JOB_RESULTS,
+    JOB_FILES,
+    JOB_LATE_STDOUT, /* of a session: the streams of its last cell */
+    JOB_LATE_STDERR,
+    JOB_PIPES
+};
+
+#define JOB_ORDERS 8
 
 /* What a container does for a run, which owns it. */
 struct container_job {
@@ -43,6 +53,12 @@ struct container_job {
     int inputs;                 /* RUN_FD_INPUTS of the run, owned by it */
     bool collects;              /* the guest sends files behind the end */
     bool started;               /* set by the run, in container_events.started */
+    /* Of a session. */
+    bool session;
+    bool sends;              /* a message of a cell, in place of that of the run */
+    int next[JOB_PIPES];     /* owned by the run: of the cell on its way; -1 */
+    char orders[JOB_ORDERS]; /* to the guest, ahead of a message that is still to begin */
+    size_t order_count;
 };
 
 /* What a container reports. The pool and the run include this header, so the functions are theirs:
@@ -150,6 +166,9 @@ void container_fail_engine(struct container *container, const struct engine_faul
 bool container_end_last_look(struct container *container);
 /* Its guest is to kill the program, and then to hand over the files. false: it cannot be told. */
 bool container_order_end(struct container *container);
+/* Of a session: one more order without a message, or the message of the job. */
+bool container_send_order(struct container *container, char order);
+void container_send_message(struct container *container);
 /* Once the stream is attached. */
 void container_start(struct container *container);
 

@@ -133,6 +133,8 @@ json_t *container_config_for_run(const struct run_description *description, cons
                                  const char *const seccomp[2], int64_t now)
 {
     uint64_t wall_ms = description->limits.wall_ms;
+    if (description->session.idle_ms > 0) /* 0: of any age */
+        wall_ms = description->session.age_ms;
     uint64_t wall_s = wall_ms / 1000 + (wall_ms % 1000 != 0);
     int64_t latest = now + LATEST_MARGIN_S +
                      (int64_t)(wall_s && wall_s < LATEST_LONGEST_S ? wall_s : LATEST_LONGEST_S);

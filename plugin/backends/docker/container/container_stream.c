@@ -58,7 +58,8 @@ static void break_stream(struct container *container, const char *why)
 static bool has_to_send(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
-    return stream->waiting && container->job && !container->job->started && !container->removing &&
+    const struct container_job *job = container->job;
+    return stream->waiting && job && (!job->started || job->sends) && !container->removing &&
            !stream->sender.over;
 }
 
@@ -107,18 +108,61 @@ static void refuse_file(struct container *container, int error_number)
     container->environment->events->failed(container->job->run, RUN_FAILURE_INPUT_FILE, &fault);
 }
 
+/* Between two messages. One byte is taken or not. */
+static bool send_orders(struct container *container)
+{
+    struct container_job *job = container->job;
+    while (job && job->started && job->order_count > 0 && !container->removing) {
+        if (engine_connection_send(container->stream.connection, job->orders, 1) != 1)
+            return false;
+        memmove(job->orders, job->orders + 1, --job->order_count);
+    }
+    return true;
+}
+
+/* All of a cell is sent. */
+static void forget_message(struct container *container)
+{
+    struct container_job *job = container->job;
+    if (!job || !job->sends || !container->stream.sender.over)
+        return;
+    job->sends = false;
+    run_message_clear(&job->message);
+    close_fd(TAKE_FD(job->inputs));
+}
+
+bool container_send_order(struct container *container, char order)
+{
+    struct container_job *job = container->job;
+    if (job->order_count == COUNT_OF(job->orders))
+        return false;
+    job->orders[job->order_count++] = order;
+    return true;
+}
+
+void container_send_message(struct container *container)
+{
+    container->stream.sender = (struct message_sender){.over = false};
+    container->job->sends = true;
+}
+
 /* A broken connection is the container's end, which the receiving side meets. So many bytes a
  * round: a large file must not delay other runs. */
 static void send_input(struct container *container)
 {
     struct container_stream *stream = &container->stream;
     uint64_t until = stream->sender.total + SEND_LIMIT;
+    bool begins = stream->sender.total == 0 || !has_to_send(container);
+    if (begins && !send_orders(container))
+        return;
     while (has_to_send(container) && stream->sender.total < until) {
         struct message_piece piece;
         int outcome = message_sender_next(&stream->sender, &container->job->message,
                                           container->job->inputs, &piece);
         if (outcome < 0)
             refuse_file(container, errno);
+        else if (outcome == 0)
+            forget_message(container);
         if (outcome <= 0)
             return;
         ssize_t count = engine_connection_send(stream->connection, piece.bytes, piece.length);
@@ -136,7 +180,8 @@ bool container_order_end(struct container *container)
 {
     static const char order = GUEST_ORDER_END;
     struct container_stream *stream = &container->stream;
-    container->ordered = stream->connection && stream->started && !stream->ended &&
+    bool is_between = !container->job || (!container->job->sends && !container->job->order_count);
+    container->ordered = is_between && stream->connection && stream->started && !stream->ended &&
                          !container->end.reported && !container->removing &&
                          engine_connection_send(stream->connection, &order, sizeof(order)) == 1;
     return container->ordered;
@@ -228,6 +273,43 @@ static bool take_files(struct container *container, const struct guest_piece *sa
     return said->kind == GUEST_FILES || stream->collected;
 }
 
+static void change_pipe(struct container_job *job, enum job_pipe which, int fd)
+{
+    close_fd(job->pipes[which]);
+    job->pipes[which] = fd;
+}
+
+/* What comes now is of the cell whose message was sent last. */
+static bool begin_cell(struct container_job *job)
+{
+    if (job->sends || job->next[JOB_STDOUT] < 0)
+        return false;
+    change_pipe(job, JOB_LATE_STDOUT, TAKE_FD(job->pipes[JOB_STDOUT]));
+    change_pipe(job, JOB_LATE_STDERR, TAKE_FD(job->pipes[JOB_STDERR]));
+    for (size_t i = JOB_STDOUT; i <= JOB_RESULTS; i++)
+        change_pipe(job, i, TAKE_FD(job->next[i]));
+    return true;
+}
+
+/* What the guest of a session says beside that of a run. */
+static bool take_session(struct container *container, const struct guest_piece *said)
+{
+    struct container_job *job = container->job;
+    if (said->kind == GUEST_CELL)
+        return begin_cell(job);
+    if (said->kind == GUEST_COLLECTED)
+        change_pipe(job, JOB_FILES, -1);
+    else
+        container->stream.output = *said;
+    return true;
+}
+
+static bool is_session(const struct container *container, enum guest_kind kind)
+{
+    return container->job && container->job->session &&
+           (kind == GUEST_CELL || kind == GUEST_FILES || kind == GUEST_COLLECTED);
+}
+
 /* The same of a program that was started. */
 static bool take_program(struct container *container, const struct guest_piece *said)
 {
@@ -237,6 +319,8 @@ static bool take_program(struct container *container, const struct guest_piece *
         return take_files(container, said);
     if (said->kind == GUEST_ENDED)
         return end->reported = guest_end_read(said->bytes, said->length, &end->program);
+    if (is_session(container, said->kind))
+        return take_session(container, said);
     if (!guest_kind_is_program(said->kind))
         return false;
     stream->output = *said;
@@ -263,10 +347,10 @@ static void take_guest(struct container *container)
 
 static int pipe_of(const struct container *container)
 {
-    static const enum job_pipe pipes[GUEST_KIND_END] = {[GUEST_STDOUT] = JOB_STDOUT,
-                                                        [GUEST_STDERR] = JOB_STDERR,
-                                                        [GUEST_RESULTS] = JOB_RESULTS,
-                                                        [GUEST_FILES] = JOB_FILES};
+    static const enum job_pipe pipes[GUEST_KIND_END] = {
+        [GUEST_STDOUT] = JOB_STDOUT,           [GUEST_STDERR] = JOB_STDERR,
+        [GUEST_RESULTS] = JOB_RESULTS,         [GUEST_FILES] = JOB_FILES,
+        [GUEST_LATE_STDOUT] = JOB_LATE_STDOUT, [GUEST_LATE_STDERR] = JOB_LATE_STDERR};
     if (!container->job)
         return -1;
     return container->job->pipes[pipes[container->stream.output.kind]];
@@ -397,10 +481,12 @@ bool container_stream_is_ready(const struct container *container)
 short container_stream_interest(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
-    if (!stream->connection || !stream->connected || stream->ended || stream->output.length)
+    if (!stream->connection || !stream->connected || stream->ended)
         return 0;
-    bool sends = !stream->asked_whole || has_to_send(container);
-    return (short)(CURL_WAIT_POLLIN | (sends ? CURL_WAIT_POLLOUT : 0));
+    bool sends = !stream->asked_whole || has_to_send(container) ||
+                 (container->job && container->job->order_count > 0);
+    return (short)((stream->output.length ? 0 : CURL_WAIT_POLLIN) |
+                   (sends ? CURL_WAIT_POLLOUT : 0));
 }
 
 int container_stream_blocked_pipe(const struct container *container)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 #include "guest/guest_protocol.h"
 #include "protocol/wire.h"
 
@@ -84,6 +85,11 @@ bool run_message_collects(const struct run_description *description)
     return description->purpose == RUN_PURPOSE_PROGRAM && description->outputs.files > 0;
 }
 
+bool run_message_is_session(const struct run_description *description)
+{
+    return description->purpose == RUN_PURPOSE_PROGRAM && description->session.idle_ms > 0;
+}
+
 static void put_head(struct wire_writer *head, const struct run_description *description,
                      bool has_input)
 {
@@ -94,6 +100,7 @@ static void put_head(struct wire_writer *head, const struct run_description *des
         .trial = description->purpose == RUN_PURPOSE_TRIAL,
         .has_input = has_input,
         .has_results = description->results,
+        .session = run_message_is_session(description),
         .runner = run_message_is_for(runner, description->argv[0]) ? runner : 0,
         .private_file_count = description->private_file_count,
         .argv = description->argv,
@@ -134,22 +141,25 @@ static void put_files(struct wire_writer *writer, const struct run_description *
     }
 }
 
-bool run_message_make(const struct run_description *description, const unsigned char *input,
-                      size_t input_length, struct run_message *ret)
+/* order: ahead of it; 0: none. */
+static bool make_message(char order, const struct wire_writer *head,
+                         const struct run_description *description, const unsigned char *input,
+                         size_t input_length, struct run_message *ret)
 {
-    CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
     CLEANUP(run_message_clear) struct run_message message = {.bytes = NULL};
     bool has_input = input && input_length > 0;
-    put_head(&head, description, has_input);
-    if (head.failed)
+    if (head->failed)
         return false;
-    size_t length = length_of(description, head.length, has_input, input_length);
+    size_t length =
+        (order ? sizeof(order) : 0) + length_of(description, head->length, has_input, input_length);
     message.bytes = malloc(length);
     message.gaps = calloc(description->file_count + 1, sizeof(*message.gaps));
     if (!message.bytes || !message.gaps)
         return false;
     struct wire_writer writer = {.bytes = message.bytes, .capacity = length, .limit = length};
-    wire_put_bytes(&writer, head.bytes, head.length);
+    if (order)
+        wire_put_raw(&writer, &order, sizeof(order));
+    wire_put_bytes(&writer, head->bytes, head->length);
     put_files(&writer, description, &message);
     if (has_input)
         put_content(&writer, input, input_length);
@@ -158,6 +168,72 @@ bool run_message_make(const struct run_description *description, const unsigned 
     *ret = message;
     message = (struct run_message){.bytes = NULL};
     return true;
+}
+
+bool run_message_make(const struct run_description *description, const unsigned char *input,
+                      size_t input_length, struct run_message *ret)
+{
+    CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
+    put_head(&head, description, input && input_length > 0);
+    return make_message(0, &head, description, input, input_length, ret);
+}
+
+static void put_cell_head(struct wire_writer *head, const struct run_description *description,
+                          bool has_input)
+{
+    const struct run_preparation *started = &description->preparation;
+    CLEANUP_FREE char **paths = paths_of(description);
+    const struct guest_run cell = {
+        .has_input = has_input,
+        .has_results = 1,
+        .session = 1,
+        .lasting = description->session.lasting_variables,
+        .private_file_count = description->private_file_count,
+        .argv = description->argv + started->argument_count - 1,
+        .environment = description->environment + started->environment_count,
+        .paths = paths,
+    };
+    if (paths)
+        guest_run_write(head, &cell);
+    else
+        head->failed = true;
+}
+
+static bool has_shape_of_cell(const struct run_description *description)
+{
+    const struct run_preparation *started = &description->preparation;
+    size_t arguments = string_list_count(description->argv);
+    return started->argument_count > 0 && started->argument_count <= arguments &&
+           started->environment_count <= string_list_count(description->environment) &&
+           started->program_argument < arguments && description->file_count > 0 &&
+           !description->files[0].by_reference &&
+           strcmp(description->files[0].path, description->argv[started->program_argument]) == 0;
+}
+
+bool run_message_make_cell(const struct run_description *description, const unsigned char *input,
+                           size_t input_length, struct run_message *ret)
+{
+    CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
+    if (!has_shape_of_cell(description))
+        return false;
+    put_cell_head(&head, description, input && input_length > 0);
+    return make_message(GUEST_ORDER_CELL, &head, description, input, input_length, ret);
+}
+
+bool run_message_make_collection(const struct run_description *description, bool haste,
+                                 struct run_message *ret)
+{
+    static char *nothing[] = {NULL};
+    const struct run_description without_files = {.file_count = 0};
+    const struct guest_run wanted = {.session = 1,
+                                     .argv = description->argv,
+                                     .environment = nothing,
+                                     .paths = nothing,
+                                     .outputs = description->outputs};
+    CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
+    guest_run_write(&head, &wanted);
+    return make_message(haste ? GUEST_ORDER_COLLECT_HASTE : GUEST_ORDER_COLLECT, &head,
+                        &without_files, NULL, 0, ret);
 }
 
 void run_message_clear(struct run_message *message)

@@ -25,6 +25,9 @@ struct run_message {
 /* Whether the guest is to send the files that the run leaves. */
 bool run_message_collects(const struct run_description *description);
 
+/* Whether its interpreter stays for cells. */
+bool run_message_is_session(const struct run_description *description);
+
 /* Whether the command is that interpreter's: an image may have another one for the language. */
 bool run_message_is_for(enum run_interpreter interpreter, const char *command);
 
@@ -33,6 +36,14 @@ bool run_message_is_for(enum run_interpreter interpreter, const char *command);
  * or empty: /dev/null. */
 bool run_message_make(const struct run_description *description, const unsigned char *input,
                       size_t input_length, struct run_message *ret);
+
+/* The same of a cell of a session, behind the order that begins it. false also where its code is
+ * not its first file. */
+bool run_message_make_cell(const struct run_description *description, const unsigned char *input,
+                           size_t input_length, struct run_message *ret);
+/* The same of the order to collect what a cell has left. */
+bool run_message_make_collection(const struct run_description *description, bool haste,
+                                 struct run_message *ret);
 
 /* Wipes and releases it; it is empty then. */
 void run_message_clear(struct run_message *message);

@@ -65,7 +65,8 @@ static bool read_description(struct run *run, int fd)
 static bool make_message(struct run *run, int input_fd)
 {
     size_t length = 0;
-    CLEANUP_FREE unsigned char *input = run_read_file(input_fd, INPUT_LIMIT, &length);
+    CLEANUP_FREE unsigned char *input =
+        input_fd >= 0 ? run_read_file(input_fd, INPUT_LIMIT, &length) : NULL;
     bool made = run_message_make(&run->description, input, length, &run->job.message);
     if (input)
         explicit_bzero(input, length);
@@ -106,7 +107,12 @@ static void begin_run(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "report the preparations");
         return;
     }
-    if (!make_message(run, fds[RUN_FD_STDIN])) {
+    bool session = run_message_is_session(&run->description);
+    if (session && !run_session_take(run, fds[RUN_FD_STDIN])) {
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "keep a session with the image's command");
+        return;
+    }
+    if (!make_message(run, session ? -1 : fds[RUN_FD_STDIN])) {
         run_fail(run, RUN_FAILURE_INTERNAL, EINVAL, "make the message to the container");
         return;
     }
@@ -127,6 +133,9 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
         return NULL;
     }
     run->environment = environment;
+    run->cells = -1;
+    for (size_t i = 0; i < JOB_PIPES; i++)
+        run->job.pipes[i] = run->job.next[i] = -1;
     run->job.run = run;
     run->event = (struct run_event){
         .type = RUN_EVENT_ENDED,
@@ -145,7 +154,8 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     run->job.pipes[JOB_FILES] = fds[RUN_FD_FILES];
     run->job.inputs = fds[RUN_FD_INPUTS];
     for (size_t i = 0; i < JOB_PIPES; i++)
-        (void)fcntl(run->job.pipes[i], F_SETFL, O_NONBLOCK);
+        if (run->job.pipes[i] >= 0)
+            (void)fcntl(run->job.pipes[i], F_SETFL, O_NONBLOCK);
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + CONTAINER_START_LIMIT_US;
     begin_run(run, fds);
@@ -230,6 +240,8 @@ void run_report_start(struct run *run)
     drop_message(run);
     run->started_us = monotonic_us();
     run->deadline_us = wall_deadline(run);
+    if (run->job.session)
+        run_session_started(run);
     struct run_event event = {
         .type = RUN_EVENT_STARTED,
         .isolation = run->event.isolation,
@@ -266,7 +278,7 @@ static void note_kill(struct run *run, enum run_cause cause)
     run->kill_cause = cause;
 }
 
-static void kill_run(struct run *run, enum run_cause cause)
+void run_kill(struct run *run, enum run_cause cause)
 {
     if (run->answered) {
         run_container_finished(run);
@@ -278,33 +290,17 @@ static void kill_run(struct run *run, enum run_cause cause)
 
 /* Where the run may have left files, its guest kills the tree and lives on to hand them over. One
  * that does not say in time that the tree is gone goes with its container. */
-static void order_end(struct run *run, enum run_cause cause)
+void run_order_end(struct run *run, enum run_cause cause)
 {
-    bool may_leave_files = run->job.started && run->job.collects && run->container &&
-                           !run->answered && !run->ordered && !run->killed;
+    bool may_leave_files = run->job.started && (run->job.collects || run->job.session) &&
+                           run->container && !run->answered && !run->ordered && !run->killed;
     if (!may_leave_files || !container_order_end(run->container)) {
-        kill_run(run, cause);
+        run_kill(run, cause);
         return;
     }
     note_kill(run, cause);
     run->ordered = true;
     run->deadline_us = monotonic_us() + ORDER_LIMIT_US;
-}
-
-static void handle_order(struct run *run)
-{
-    char order;
-    ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
-    if (length < 0 && errno == EAGAIN)
-        return;
-    if (length == 1) {
-        if (!run->ordered)
-            order_end(run, order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
-                                                           : RUN_CAUSE_CANCELLED);
-        return;
-    }
-    close_fd(TAKE_FD(run->socket));
-    kill_run(run, RUN_CAUSE_CANCELLED);
 }
 
 static void settle_end(struct run *run)
@@ -413,7 +409,9 @@ void run_container_gone(struct run *run, const struct engine_fault *fault)
 void run_handle(struct run *run)
 {
     if (run->socket >= 0)
-        handle_order(run);
+        run_take_order(run);
+    if (run_session_wants_cell(run))
+        run_session_take_cell(run);
 }
 
 size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES_LIMIT])
@@ -422,6 +420,8 @@ size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES
     int pipe = run->container ? container_stream_blocked_pipe(run->container) : -1;
     if (run->socket >= 0)
         watches[count++] = (struct curl_waitfd){.fd = run->socket, .events = CURL_WAIT_POLLIN};
+    if (run_session_wants_cell(run))
+        watches[count++] = (struct curl_waitfd){.fd = run->cells, .events = CURL_WAIT_POLLIN};
     if (pipe >= 0)
         watches[count++] = (struct curl_waitfd){.fd = pipe, .events = CURL_WAIT_POLLOUT};
     return count;
@@ -454,9 +454,11 @@ void run_expire(struct run *run)
         run_pull_tick(run);
     } else if (!run->job.started && goes_on_sending(run)) {
         return;
+    } else if (run->job.started && run->job.session && !run->killed) {
+        run_session_expire(run);
     } else if (run->job.started) {
         if (!run->container || !container_end_last_look(run->container))
-            order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+            run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
     } else {
         engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
                          "docker did not start the container in time");
@@ -467,7 +469,7 @@ void run_expire(struct run *run)
 void run_abandon(struct run *run)
 {
     close_fd(TAKE_FD(run->socket));
-    kill_run(run, RUN_CAUSE_CANCELLED);
+    run_kill(run, RUN_CAUSE_CANCELLED);
 }
 
 bool run_is_over(const struct run *run)
@@ -485,6 +487,7 @@ void run_free(struct run *run)
     sweep_disown(run->sweep);
     free(run->pull);
     close_fd(run->socket);
+    run_session_clear(run);
     for (size_t i = 0; i < JOB_PIPES; i++)
         close_fd(run->job.pipes[i]);
     run_description_clear(&run->description);

@@ -14,7 +14,7 @@
 #include "backends/docker/engine/engine.h"
 #include "protocol/channel.h"
 
-#define RUN_WATCHES_LIMIT 2 /* descriptors of one run */
+#define RUN_WATCHES_LIMIT 3 /* descriptors of one run */
 
 struct run;
 

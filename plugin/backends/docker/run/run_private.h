@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "backends/common/session_clock.h"
 #include "backends/docker/container/container.h"
 #include "backends/docker/image/image_store.h"
 #include "backends/docker/run/pull_progress.h"
@@ -13,6 +14,7 @@
 #include "backends/docker/run/sweep.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
+#include "protocol/session.h"
 
 #define RUN_PATH_LIMIT 1024 /* of a request to the engine */
 
@@ -44,6 +46,9 @@ struct run {
     bool ordered;  /* to end in its container: that is not removed yet */
     bool answered; /* ENDED is sent; of the run only its files are left */
     bool over;
+    int cells;                   /* of a session: where they come; -1 */
+    struct session_clock clock;  /* of a session that has started */
+    struct run_description cell; /* under way: its message refers to it */
     enum run_cause kill_cause;
     uint64_t started_us;
     uint64_t deadline_us;
@@ -55,6 +60,24 @@ void run_fail(struct run *run, enum run_failure failure, int error_number, const
 void run_fail_engine(struct run *run, const struct engine_fault *fault);
 /* The sweep that it is, is over. */
 void run_conclude(struct run *run);
+
+/* Removes its container. */
+void run_kill(struct run *run, enum run_cause cause);
+/* Ends it, in two steps where its guest can still say something. */
+void run_order_end(struct run *run, enum run_cause cause);
+
+/* run_session.c */
+/* Takes its socket of cells. false: the run's command keeps no session. */
+bool run_session_take(struct run *run, int fd);
+void run_session_started(struct run *run);
+/* Takes the plugin's next order. */
+void run_take_order(struct run *run);
+/* Whether the next cell can be taken now. */
+bool run_session_wants_cell(const struct run *run);
+void run_session_take_cell(struct run *run);
+/* Its deadline has passed. */
+void run_session_expire(struct run *run);
+void run_session_clear(struct run *run);
 
 /* run_steps.c */
 void run_begin_steps(struct run *run);

@@ -55,6 +55,10 @@ void run_make_container(struct run *run)
 
 void run_get_container(struct run *run)
 {
+    if (run->job.session) { /* one that waits has no place for cells */
+        run_make_container(run);
+        return;
+    }
     run->container = pool_take(run->environment, run->engine, &run->description,
                                run->options.runtime, run->image_id, &run->job);
     if (!run->container) {

@@ -89,7 +89,11 @@ const struct sandbox_mode_row process_mode = {
     .shows_workspace = true,
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
-    .keeps_sessions = true,
+    .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
+                       SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
+                       SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
+    .keeps_checkpoints = true,
+    .measures_cells = true,
     .has_pool = true,
     .pool_grows = true,
     .network = "the gateway's machine",

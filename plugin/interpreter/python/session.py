@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executes the cells of a session in the module __main__ of one interpreter (session_loop.c calls this between them). What a cell leaves
-there is there for the next one. Its output, results and variables are its own. Runs in the program's process, so what it says is as
+"""Executes the cells of a session in the module __main__ of one interpreter (session_loop.c calls this between them, and
+session_loop.py in a container). What a cell leaves there is there for the next one. Its output, results and variables are its own. Runs in the program's process, so what it says is as
 trustworthy as the program's output."""
 import os
 import sys

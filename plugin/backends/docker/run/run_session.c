@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The orders that the plugin gives a run, and what one that is a session does beside others: it
+ * takes its cells, and keeps their times (run_private.h). Runs in the docker backend. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/run_input.h"
+#include "backends/docker/container/run_message.h"
+#include "backends/docker/run/run_private.h"
+#include "base/cleanup.h"
+#include "guest/guest_protocol.h"
+
+#define CELL_FDS (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
+
+bool run_session_take(struct run *run, int fd)
+{
+    run->job.session = true;
+    run->cells = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return run->cells >= 0 && run->description.preparation.runner == RUN_INTERPRETER_PYTHON &&
+           run_message_is_for(RUN_INTERPRETER_PYTHON, run->description.argv[0]);
+}
+
+void run_session_started(struct run *run)
+{
+    run->deadline_us = session_clock_begin(&run->clock, &run->description.session, run->started_us);
+}
+
+static bool is_live(const struct run *run)
+{
+    return run->job.session && run->job.started && run->container && !run->killed &&
+           !run->ordered && !run->answered && run->event.failure == RUN_FAILURE_NONE;
+}
+
+static void tell_guest(struct run *run, char order)
+{
+    if (!container_send_order(run->container, order))
+        run_order_end(run, RUN_CAUSE_CANCELLED);
+}
+
+/* Takes the write end of the pipe. Where nothing is collected the gateway sees its end. */
+static void begin_collection(struct run *run, bool haste, int fds[SESSION_COLLECT_FDS])
+{
+    CLEANUP(run_description_clear) struct run_description wanted = {.file_count = 0};
+    if (run->job.sends || !run_read_description(fds[0], &wanted) ||
+        !run_message_make_collection(&wanted, haste, &run->job.message))
+        return;
+    close_fd(run->job.pipes[JOB_FILES]);
+    run->job.pipes[JOB_FILES] = TAKE_FD(fds[1]);
+    (void)fcntl(run->job.pipes[JOB_FILES], F_SETFL, O_NONBLOCK);
+    container_send_message(run->container);
+}
+
+static void follow(struct run *run, const struct session_order *order, int fds[SESSION_COLLECT_FDS],
+                   size_t fd_count)
+{
+    bool wakes; /* its guest sends all on with the cell */
+    if (!is_live(run))
+        return;
+    uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
+    if (deadline_us > 0)
+        run->deadline_us = deadline_us;
+    if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
+        begin_collection(run, order->haste != 0, fds);
+}
+
+static void take_order(struct run *run, char order)
+{
+    if (!run->ordered)
+        run_order_end(run, order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
+                                                           : RUN_CAUSE_CANCELLED);
+}
+
+void run_take_order(struct run *run)
+{
+    union {
+        char order;
+        struct session_order session;
+    } message;
+    int fds[SESSION_COLLECT_FDS] = {-1, -1};
+    size_t count = 0;
+    ssize_t length =
+        channel_receive_fds_now(run->socket, &message, sizeof(message), fds, COUNT_OF(fds), &count);
+    if (length < 0 && errno == EAGAIN)
+        return;
+    if (length == sizeof(message.session))
+        follow(run, &message.session, fds, count);
+    else if (length == sizeof(message.order))
+        take_order(run, message.order);
+    else
+        close_fd(TAKE_FD(run->socket));
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+    if (run->socket < 0)
+        run_kill(run, RUN_CAUSE_CANCELLED);
+}
+
+bool run_session_wants_cell(const struct run *run)
+{
+    return run->cells >= 0 && is_live(run) && !run->job.sends && run->job.next[JOB_STDOUT] < 0;
+}
+
+/* Those that the cell brings with it, in the order of enum run_fd. */
+static bool make_cell(struct run *run, int fds[CELL_FDS])
+{
+    size_t length = 0;
+    run_description_clear(&run->cell);
+    run->cell = (struct run_description){.file_count = 0};
+    if (!run_read_description(fds[RUN_FD_DESCRIPTION - RUN_FD_DESCRIPTION], &run->cell))
+        return false;
+    CLEANUP_FREE unsigned char *input =
+        run_read_file(fds[RUN_FD_STDIN - RUN_FD_DESCRIPTION], RUN_DESCRIPTION_LIMIT, &length);
+    bool made = run_message_make_cell(&run->cell, input, length, &run->job.message);
+    if (input)
+        explicit_bzero(input, length);
+    return made;
+}
+
+static void take_pipes(struct run *run, int fds[CELL_FDS])
+{
+    static const enum run_fd numbers[] = {
+        [JOB_STDOUT] = RUN_FD_STDOUT, [JOB_STDERR] = RUN_FD_STDERR, [JOB_RESULTS] = RUN_FD_RESULTS};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        run->job.next[i] = TAKE_FD(fds[numbers[i] - RUN_FD_DESCRIPTION]);
+        (void)fcntl(run->job.next[i], F_SETFL, O_NONBLOCK);
+    }
+    run->job.inputs = TAKE_FD(fds[RUN_FD_INPUTS - RUN_FD_DESCRIPTION]);
+}
+
+void run_session_take_cell(struct run *run)
+{
+    int fds[CELL_FDS] = {-1, -1, -1, -1, -1, -1, -1};
+    char kind;
+    size_t count = 0;
+    ssize_t length =
+        channel_receive_fds_now(run->cells, &kind, sizeof(kind), fds, CELL_FDS, &count);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (length == sizeof(kind) && count == CELL_FDS && make_cell(run, fds)) {
+        take_pipes(run, fds);
+        container_send_message(run->container);
+    } else { /* the end of the cells is that of the session */
+        close_fd(TAKE_FD(run->cells));
+        run_order_end(run, RUN_CAUSE_CANCELLED);
+    }
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+}
+
+/* One that is idle ends without a word of its own: its cause is the order's that nobody has given.
+ */
+void run_session_expire(struct run *run)
+{
+    const struct run_event event = {
+        .type = RUN_EVENT_INTERRUPTED, .cause = RUN_CAUSE_WALL_TIMEOUT, .exit_code = -1};
+    switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
+    case SESSION_DUE_INTERRUPT:
+        if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
+            run_event_send(run->socket, &event);
+        tell_guest(run, GUEST_ORDER_INTERRUPT);
+        break;
+    case SESSION_DUE_TIMEOUT:
+        run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+        break;
+    case SESSION_DUE_STOP:
+        tell_guest(run, GUEST_ORDER_STOP);
+        break;
+    case SESSION_DUE_MEASURE: /* no cell here has a limit of processor time */
+    case SESSION_DUE_EXPIRY:
+        run_order_end(run, RUN_CAUSE_CANCELLED);
+        break;
+    }
+}
+
+void run_session_clear(struct run *run)
+{
+    close_fd(run->cells);
+    for (size_t i = 0; i < JOB_PIPES; i++)
+        close_fd(run->job.next[i]);
+    run_description_clear(&run->cell);
+}

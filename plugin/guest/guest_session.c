@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the orders and cells of a session: see guest_session.h. Runs in the guest. */
+#include "guest/guest_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/write_fully.h"
+#include "guest/files/collection.h"
+#include "guest/files/stop_tree.h"
+#include "guest/guest_files.h"
+#include "guest/guest_input.h"
+#include "guest/guest_output.h"
+
+/* Of a cell's datagram: its code, what belongs to it, and its streams (session_loop.py). */
+enum { CELL_CODE, CELL_HEAD, CELL_STDIN, CELL_STDOUT, CELL_STDERR, CELL_RESULTS, CELL_FDS };
+
+static struct guest_files files; /* of the last cell */
+static struct known_files known; /* of the cells before */
+
+int session_open(struct guest_session *ret)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    ret->cells = pair[0];
+    for (size_t i = 0; i < SESSION_LATE; i++)
+        ret->late[i] = -1;
+    if (shutdown(pair[1], SHUT_WR) == 0) /* nothing is to come out of it */
+        return pair[1];
+    close_fd(pair[1]);
+    return -1;
+}
+
+static void close_all(int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close_fd(TAKE_FD(fds[i]));
+}
+
+/* New streams; those that the program has had are late from now on. */
+static void renew_streams(struct guest_session *session, struct guest_program *program,
+                          int fds[CELL_FDS])
+{
+    close_all(session->late, SESSION_LATE);
+    session->late[SESSION_LATE_STDOUT] = program->outputs[PROGRAM_STDOUT];
+    session->late[SESSION_LATE_STDERR] = program->outputs[PROGRAM_STDERR];
+    close_fd(program->outputs[PROGRAM_RESULTS]);
+    for (int i = 0; i < PROGRAM_OUTPUTS; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+            _exit(1);
+        program->outputs[i] = ends[0];
+        fds[CELL_STDOUT + i] = ends[1];
+    }
+}
+
+static bool write_head(int fd, const struct guest_run *run, const char *problem)
+{
+    struct wire_writer writer = {.limit = 2 * GUEST_HEAD_LIMIT};
+    wire_put_strings(&writer, run->argv);
+    wire_put_strings(&writer, run->environment);
+    wire_put_u32(&writer, run->lasting);
+    wire_put_bytes(&writer, problem ? problem : "", problem ? strlen(problem) : 0);
+    bool written = !writer.failed && write_fully(fd, writer.bytes, writer.length);
+    if (writer.bytes)
+        explicit_bzero(writer.bytes, writer.length);
+    free(writer.bytes);
+    return written;
+}
+
+static bool send_cell(int socket, const int fds[CELL_FDS])
+{
+    char kind = 'x';
+    struct iovec part = {.iov_base = &kind, .iov_len = sizeof(kind)};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(CELL_FDS * sizeof(int))];
+    } control = {.space = {0}};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control.space)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(CELL_FDS * sizeof(int));
+    memcpy(CMSG_DATA(header), fds, CELL_FDS * sizeof(int));
+    return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+static void take_head(struct guest_run *ret)
+{
+    if (!input_take_head(ret))
+        _exit(1);
+}
+
+/* What the backend has sent for it is taken whole: whatever cannot be written is the cell's
+ * failure. A cell that the interpreter does not get is seen by its end. */
+static void take_cell(struct guest_session *session, struct guest_program *program)
+{
+    int fds[CELL_FDS] = {-1, -1, -1, -1, -1, -1};
+    struct guest_run run;
+    take_head(&run);
+    (void)kill(-1, SIGCONT);
+    files_clear(&files);
+    fds[CELL_CODE] = input_make_file();
+    fds[CELL_HEAD] = input_make_file();
+    fds[CELL_STDIN] = run.has_input ? input_make_file() : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fds[CELL_CODE] < 0 || fds[CELL_HEAD] < 0 || fds[CELL_STDIN] < 0)
+        _exit(1);
+    const char *problem = files_take_cell(&run, fds[CELL_CODE], &files);
+    if (!write_head(fds[CELL_HEAD], &run, problem) ||
+        (run.has_input &&
+         (!input_take_stdin(fds[CELL_STDIN]) || !input_seal_file(fds[CELL_STDIN]))) ||
+        !input_take_end())
+        _exit(1);
+    guest_run_clear(&run);
+    renew_streams(session, program, fds);
+    output_put(GUEST_CELL, NULL, 0);
+    (void)send_cell(session->cells, fds);
+    close_all(fds, CELL_FDS);
+}
+
+static void collect(const struct guest_program *program, bool haste)
+{
+    struct guest_run run;
+    take_head(&run);
+    if (!input_take_end())
+        _exit(1);
+    files_send_changed(&files, &run.outputs, &known, program->pid, haste);
+    guest_run_clear(&run);
+}
+
+bool session_take_order(struct guest_session *session, struct guest_program *program)
+{
+    char order = '\0';
+    if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order))
+        _exit(1);
+    switch (order) {
+    case GUEST_ORDER_END:
+        return true;
+    case GUEST_ORDER_CELL:
+        take_cell(session, program);
+        break;
+    case GUEST_ORDER_INTERRUPT:
+        (void)kill(program->pid, SIGINT);
+        break;
+    case GUEST_ORDER_STOP:
+        (void)kill(-1, SIGSTOP);
+        break;
+    case GUEST_ORDER_COLLECT:
+    case GUEST_ORDER_COLLECT_HASTE:
+        collect(program, order == GUEST_ORDER_COLLECT_HASTE);
+        break;
+    default:
+        _exit(1);
+    }
+    return false;
+}

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for the cells of a session in a container, and executes them, as session_loop.c does it in process mode. What has no extension of
+ours has one frame of ours below a cell; tracebacks leave it out. The guest sends a cell as one datagram on standard input: the descriptors
+of its code, of what belongs to it, and of its streams. Runs in the program's process."""
+import _signal
+import _socket
+import array
+import fcntl
+import os
+import sys
+
+RESULTS_FD = 63
+CELL_FDS = 6  # guest_session.c
+INTERRUPT = {_signal.SIGINT}
+VALUE_NAME = " value"  # program_code.py
+
+
+def read_all(fd):
+    pieces = []
+    while True:
+        piece = os.pread(fd, 1 << 20, sum(map(len, pieces)))
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+
+
+class Reader:
+    """Of the rows that the guest has written (wire.h)."""
+
+    def __init__(self, text):
+        self.text, self.offset = text, 0
+
+    def number(self):
+        self.offset += 4
+        return int.from_bytes(self.text[self.offset - 4:self.offset], "little")
+
+    def string(self):
+        length = self.number()
+        self.offset += length
+        return self.text[self.offset - length:self.offset]
+
+    def strings(self):
+        return [self.string() for _ in range(self.number())]
+
+
+class Cells:
+    """The socket of cells, in the place of standard input."""
+
+    def __init__(self):
+        self.socket = _socket.socket(fileno=fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, RESULTS_FD + 1))
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+
+    def receive(self):
+        """The descriptors of a cell; None: there is no further one."""
+        fds = array.array("i")
+        data, ancillary, _, _ = self.socket.recvmsg(1, _socket.CMSG_SPACE(CELL_FDS * fds.itemsize))
+        for level, kind, content in ancillary:
+            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+                fds.frombytes(content[:len(content) - len(content) % fds.itemsize])
+        return list(fds) if data and len(fds) == CELL_FDS else None
+
+    def take(self):
+        """For class Session."""
+        fds = self.receive()
+        if fds is None:
+            return None
+        source, rest = read_all(fds[0]), Reader(read_all(fds[1]))
+        for fd, number in zip(fds[2:], (0, 1, 2, RESULTS_FD)):
+            os.dup2(fd, number, number != RESULTS_FD)
+        for fd in fds:
+            os.close(fd)
+        return source, rest.strings()[1:], rest.strings(), rest.number(), rest.string(), b""
+
+
+def hold_interruptions(held):
+    """An interruption is for a cell, not for what we do between two of them. One that comes too late is forgotten."""
+    try:
+        while not held and _signal.sigtimedwait(INTERRUPT, 0):
+            pass
+        _signal.pthread_sigmask(_signal.SIG_BLOCK if held else _signal.SIG_UNBLOCK, INTERRUPT)
+    except KeyboardInterrupt:
+        pass
+
+
+def flush_both():
+    for name in "stderr", "stdout":
+        try:
+            getattr(sys, name).flush()
+        except Exception:
+            pass
+
+
+def report(error):
+    """Returns the status of the exception, as Python's own main would print it and end."""
+    if isinstance(error, SystemExit):
+        if error.code is None or type(error.code) is int:
+            return (error.code or 0) & 0xff
+        print(error.code, file=sys.stderr)
+        return 1
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except BaseException:
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    return 1
+
+
+class Loop:
+    def __init__(self, runner):
+        self.runner, self.pid = runner, os.getpid()
+        self.session = runner.load("session")["Session"](runner, Cells().take)
+        self.names = sys.modules["__main__"].__dict__
+
+    def begin(self):
+        """The code of the next cell, and the exception that has kept it from being there."""
+        try:
+            return self.session.begin_cell(), None
+        except BaseException as error:
+            return None, error.with_traceback(None)
+
+    def execute(self, code):
+        """The exception that has ended the cell; None: there is none."""
+        try:
+            hold_interruptions(False)
+            result = eval(code, self.names)
+            return self.session.await_result(result)[1] if code.co_flags & 0x80 else None  # CO_COROUTINE
+        except BaseException as error:
+            return error.with_traceback(self.session.of_cells(error.__traceback__))
+
+    def finish(self, error):
+        flush_both()
+        value = self.names.pop(VALUE_NAME, None)
+        try:
+            self.runner.tell(value, None if isinstance(error, SystemExit) else error)
+        except BaseException:  # results are not worth another end of the cell
+            pass
+        status = 0 if error is None else report(error)
+        flush_both()
+        return status
+
+    def run(self):
+        hold_interruptions(True)
+        while True:
+            code, error = self.begin()
+            if code is None and error is None:
+                raise SystemExit(0)
+            try:
+                error = error or self.execute(code)
+                hold_interruptions(True)
+            except KeyboardInterrupt as late:  # at the very end of its code
+                hold_interruptions(True)
+                error = late.with_traceback(None)
+            status = self.finish(error)
+            if os.getpid() != self.pid:  # a child that has come to the end of its parent's cell
+                hold_interruptions(False)
+                raise SystemExit(status)
+            self.session.end_cell(status)
+            code = error = None
+
+
+def run(runner, opened):
+    """opened: Python's own descriptor of the session's empty program. Does not return."""
+    nothing = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(nothing, opened, False)
+    os.close(nothing)
+    Loop(runner).run()

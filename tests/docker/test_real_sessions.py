@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions in containers of a real engine, as far as they differ from those of process mode. By hand:
+scripts/with-engine tests/docker/test_real_sessions.py"""
+import json
+import os
+import pathlib
+import sys
+
+os.environ["CODE_EXECUTE_TEST_MODE"] = "docker"
+ROOT = pathlib.Path(__file__).parents[2]
+os.environ.setdefault("CODE_EXECUTE_SO", str(ROOT / "build" / "plugin" / "code_execute.so"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import tap
+from engine import ask, containers
+from modes import Provider, gateway
+from provider import OK, Host
+
+POLICY = {"sessions": {"max_total": 4, "checkpoints": 2}}
+provider = Provider()
+host = Host(("sandbox.exec", "sandbox.exec.session"))
+
+
+def call(code, session="new", **more):
+    return provider.invoke({"language": "python", "code": code, "session": session, **more}, host)[1]
+
+
+def begin():
+    provider.reset()
+    tap.equal(provider.use_policy(POLICY), OK)
+    result = call("x = 1")
+    tap.equal(result["session"]["state"], "kept", result)
+    return result["session"]["id"]
+
+
+def test_other_languages_are_refused():
+    session = begin()
+    for language in "sh", "bash", "javascript":
+        error = provider.invoke({"language": language, "code": "1", "session": "new"}, host)[1]["error"]
+        tap.equal(error["code"], "not_supported", error)
+        tap.contains(error["message"], f"mode docker has no sessions of {language}")
+    tap.equal(call("print(x)", session)["stdout"], "1\n", "the control")
+
+
+def test_nothing_can_be_undone():
+    session = begin()
+    tap.equal(call("x = 2", session)["session"]["checkpoint"], None)
+    error = call("print(x)", session, session_action="undo")["error"]
+    tap.equal(error["code"], "not_supported", error)
+    tap.equal(call("print(x)", session)["stdout"], "2\n", "it lives on")
+
+
+def test_tracebacks_show_the_cell_alone():
+    errors = call("def f():\n    return 1 / 0\nf()", begin())["stderr"]
+    tap.contains(errors, "cell-2.py")
+    tap.lacks(errors, "session_loop")
+
+
+def test_a_session_ends_with_its_container():
+    provider.reset()
+    tap.eventually(lambda: not containers(), "those before are gone")
+    session = begin()
+    mine = containers()
+    tap.equal(len(mine), 1, mine)
+    ask(f"/containers/{mine[0]}?force=1", method="DELETE")
+    lost = call("print(x)", session)
+    tap.true(lost["error"] or lost["session"]["state"] == "lost", lost)
+    tap.equal(lost["stdout"], "")
+    tap.eventually(lambda: not containers(), "its removal")
+
+
+def states_in(container):
+    """Of its processes but the first, the guest."""
+    return [line[0][:1] for line in json.loads(ask(f"/containers/{container}/top?ps_args=-eo%20stat,pid"))["Processes"]][1:]
+
+
+def test_an_idle_session_is_stopped():
+    provider.reset()
+    tap.eventually(lambda: not containers(), "those before are gone")
+    session = begin()
+    tap.equal(call("import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin, daemon=True).start()", session)["status"], "completed")
+    tap.eventually(lambda: states_in(containers()[0]) == ["T"], "its stop")
+    tap.equal(call("print(x)", session)["stdout"], "1\n", "it goes on")
+
+
+def test_killing_the_gateway_ends_them():
+    provider.reset()
+    tap.eventually(lambda: not containers(), "those before are gone")
+    other = gateway(f"p = Provider(); p.use_policy({POLICY!r}); h = Host(('sandbox.exec', 'sandbox.exec.session'))\n"
+                    "r = p.invoke({'language': 'python', 'code': 'x = 1', 'session': 'new'}, h)[1]\n"
+                    "print(r['session']['state'], flush=True); sys.stdin.read()", stdin=-1)
+    tap.equal(other.stdout.readline(), "kept\n")
+    tap.equal(len(containers()), 1, "the control")
+    other.kill()
+    other.wait()
+    tap.eventually(lambda: not containers(), "its container is gone", 60)
+
+
+tap.run(globals())

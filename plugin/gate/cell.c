@@ -150,13 +150,15 @@ static bool can_be_undone(const struct call *call, struct error *error)
     uint64_t undoable = call->session->undoable;
     if (!has_action(call, REQUEST_SESSION_UNDO) || undoable >= cells_to_undo(call))
         return true;
-    if (undoable == 0)
+    if (undoable == 0) {
         error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
                   "the session has no checkpoint of before its last cell");
-    else
-        error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
-                  "request: /count: of the last cells %" PRIu64 " can be undone, not %" PRIu64,
-                  undoable, cells_to_undo(call));
+        return false;
+    }
+    error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
+              "request: /count: of the last cells %" PRIu64 " can be undone, not %" PRIu64,
+              undoable, cells_to_undo(call));
+    error_set_hint(error, "undo at most %" PRIu64, undoable);
     return false;
 }
 

@@ -153,6 +153,7 @@ def test_undo_of_more_cells_than_can_be():
     error = refusal(session, count=4)
     tap.equal(error["code"], "checkpoint_unavailable", error)
     tap.contains(error["message"], "of the last cells 3 can be undone, not 4")
+    tap.equal(error["hint"], "undo at most 3")
     tap.equal(undo("print(x)", session, count=3)["stdout"], "1\n", "the refusal has undone nothing")
     error = refusal(session, count=2)
     tap.contains(error["message"], "of the last cells 1 can be undone, not 2")

@@ -107,7 +107,7 @@ END_TEST
 /* The others are what an answer allow_cells is bound to, so a new member is bound. */
 START_TEST(what_may_differ_from_cell_to_cell_is_listed_here)
 {
-    static const char *const differ[] = {"code",  "stdin",   "args",          "env",
+    static const char *const differ[] = {"code",  "stdin",   "args",           "env",
                                          "files", "outputs", "session_action", "count"};
     size_t count;
     size_t found = 0;

@@ -225,7 +225,8 @@ static void note_child(struct checkpoint_maker *maker, pid_t pid, enum checkpoin
         ;
 }
 
-/* The program has sent them to the checkpoint as it slept, and none is meant for what is restored. */
+/* The program has sent them to the checkpoint as it slept, and none is meant for what is restored.
+ */
 static void drop_pending_signals(const sigset_t *blocked)
 {
     const struct timespec at_once = {.tv_sec = 0};

@@ -35,6 +35,12 @@ uint64_t session_clock_begin(struct session_clock *clock, const struct run_sessi
     return become_idle(clock, now_us);
 }
 
+static uint64_t first_look(const struct session_clock *clock, uint64_t now_us)
+{
+    uint64_t look_us = now_us + SESSION_MEASURE_PAUSE_US;
+    return clock->cpu_limit_us > 0 && look_us < clock->cell_end_us ? look_us : clock->cell_end_us;
+}
+
 uint64_t session_clock_order(struct session_clock *clock, const struct session_order *order,
                              uint64_t now_us, bool *ret_wakes)
 {
@@ -48,7 +54,7 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
         clock->cpu_limit_us = order->cpu_ms * UINT64_C(1000);
         clock->is_cpu_spent = false;
         clock->cell_end_us = after(now_us, order->wall_ms);
-        return clock->cell_end_us;
+        return first_look(clock, now_us);
     case SESSION_ORDER_IDLE:
     case SESSION_ORDER_COLLECT:
         return become_idle(clock, now_us);

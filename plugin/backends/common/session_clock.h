@@ -49,8 +49,9 @@ struct session_measure {
     uint64_t processors;
 };
 
-/* The cell was measured now, or has just begun. Time does not run faster than on all processors at
- * once, so it needs no other look before the deadline that is returned. */
+/* The cell was measured now; the first time nothing is known to be used. Time does not run faster
+ * than on all processors at once, so it needs no other look before the deadline that is returned.
+ */
 uint64_t session_clock_measured(struct session_clock *clock, const struct session_measure *measure,
                                 uint64_t now_us);
 

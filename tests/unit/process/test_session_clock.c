@@ -165,6 +165,23 @@ START_TEST(when_a_cell_is_measured_next)
 }
 END_TEST
 
+START_TEST(when_a_cell_is_measured_first)
+{
+    begin_cell(60000, 900);
+    expect_due(SESSION_DUE_MEASURE, NOW + SESSION_MEASURE_PAUSE_US, 0);
+    const struct session_order rows[] = {{.wall_ms = 60000, .cpu_ms = 900},
+                                         {.wall_ms = 3, .cpu_ms = 900},
+                                         {.wall_ms = 60000, .cpu_ms = 0}};
+    const uint64_t pauses_us[] = {SESSION_MEASURE_PAUSE_US, 3000, 60000000};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct session_order order = rows[i];
+        order.kind = SESSION_ORDER_CELL;
+        ck_assert_uint_eq(session_clock_order(&clock_of_session, &order, NOW, &wakes),
+                          NOW + pauses_us[i]);
+    }
+}
+END_TEST
+
 START_TEST(the_end_of_a_cells_processor_time)
 {
     begin_cell(60000, 900);
@@ -215,6 +232,7 @@ int main(void)
     tcase_add_test(cases, the_end_of_a_cells_time);
     tcase_add_test(cases, each_cell_is_interrupted_anew);
     tcase_add_test(cases, an_order_interrupts);
+    tcase_add_test(cases, when_a_cell_is_measured_first);
     tcase_add_test(cases, when_a_cell_is_measured_next);
     tcase_add_test(cases, the_end_of_a_cells_processor_time);
     tcase_add_test(cases, a_measured_cell_ends_for_other_reasons);

@@ -113,26 +113,34 @@ static uint64_t processors(void)
     return count > 0 ? (uint64_t)count : 1;
 }
 
-/* What cannot be measured has the limit of its wall time alone. */
-static void begin_cell_time(struct run *run)
+/* Not when the cell begins: most cells end sooner than it would pay. What cannot be measured has
+ * the limit of its wall time alone. */
+static bool measure_begin(struct run *run)
 {
-    const struct session_measure measure = {.processors = processors()};
-    if (run->clock.cpu_limit_us == 0)
-        return;
     run->cpu_used_us = 0;
-    if (read_processor_time(run, &run->cpu_begin_us))
-        run->deadline_us = session_clock_measured(&run->clock, &measure, monotonic_us());
-    else
+    run->cpu_measured = read_processor_time(run, &run->cpu_begin_us);
+    if (!run->cpu_measured) {
         run->clock.cpu_limit_us = 0;
+        run->deadline_us = run->clock.cell_end_us;
+    }
+    return run->cpu_measured;
 }
 
-/* Where a look fails the last one holds. */
-static void measure_cell(struct run *run)
+/* Where a later look fails the one before holds. */
+static void measure_again(struct run *run)
 {
     uint64_t now_us;
-    uint64_t begin_us = monotonic_us();
     if (read_processor_time(run, &now_us) && now_us > run->cpu_begin_us + run->cpu_used_us)
         run->cpu_used_us = now_us - run->cpu_begin_us;
+}
+
+static void measure_cell(struct run *run)
+{
+    uint64_t begin_us = monotonic_us();
+    if (run->cpu_measured)
+        measure_again(run);
+    else if (!measure_begin(run))
+        return;
     uint64_t end_us = monotonic_us();
     const struct session_measure measure = {
         .used_us = run->cpu_used_us, .cost_us = end_us - begin_us, .processors = processors()};
@@ -166,9 +174,9 @@ void run_session_follow(struct run *run, const struct session_order *order,
     if (wakes)
         tell_init(run, SANDBOX_CONTINUE);
     if (order->kind == SESSION_ORDER_CELL) {
+        run->cpu_measured = false;
         run->program = order->program;
         tell_init(run, SANDBOX_CELL);
-        begin_cell_time(run);
     } else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
         pass_collection_on(run, order, fds);
     else if (order->kind == SESSION_ORDER_IDLE || order->kind == SESSION_ORDER_COLLECT)

@@ -140,6 +140,9 @@ void session_note_cell(struct session *session, const char *language, const char
 /* Notes that the last cell which was not undone has been. It stays in the history. */
 void session_note_undone(struct session *session);
 
+/* Ends it where an operator has asked for that while a call has it. */
+void session_end_as_wanted(struct session *session);
+
 /* Notes why it is no more; the caller of its last cell has heard of it. */
 void session_lose(struct session *session, enum session_loss loss);
 enum session_loss session_loss_of(enum run_cause cause);

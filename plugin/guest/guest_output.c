@@ -57,7 +57,7 @@ bool output_has_room(void)
 
 bool output_has_room_for_three(void)
 {
-    return room() >= 3 * ROOM_OF_READ;
+    return room() >= (size_t)3 * ROOM_OF_READ;
 }
 
 void output_put(enum guest_kind kind, const void *bytes, size_t length)

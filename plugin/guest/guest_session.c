@@ -65,7 +65,7 @@ static void renew_streams(struct guest_session *session, struct guest_program *p
 
 static bool write_head(int fd, const struct guest_run *run, const char *problem)
 {
-    struct wire_writer writer = {.limit = 2 * GUEST_HEAD_LIMIT};
+    struct wire_writer writer = {.limit = (size_t)2 * GUEST_HEAD_LIMIT};
     wire_put_strings(&writer, run->argv);
     wire_put_strings(&writer, run->environment);
     wire_put_u32(&writer, run->lasting);

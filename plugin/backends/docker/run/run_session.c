@@ -107,7 +107,7 @@ static bool make_cell(struct run *run, int fds[CELL_FDS])
     size_t length = 0;
     run_description_clear(&run->cell);
     run->cell = (struct run_description){.file_count = 0};
-    if (!run_read_description(fds[RUN_FD_DESCRIPTION - RUN_FD_DESCRIPTION], &run->cell))
+    if (!run_read_description(fds[0], &run->cell))
         return false;
     CLEANUP_FREE unsigned char *input =
         run_read_file(fds[RUN_FD_STDIN - RUN_FD_DESCRIPTION], RUN_DESCRIPTION_LIMIT, &length);

@@ -72,8 +72,7 @@ static bool refuse_language(struct error *error, const struct call *call)
 {
     error_set(error, ERROR_NOT_SUPPORTED, "request: /session: mode %s has no sessions of %s",
               sandbox_mode_name(call->configuration.mode), call->request.language->name);
-    error_set_hint(error, "leave session out, or use a language that has sessions in every mode, "
-                          "as Python");
+    error_set_hint(error, "leave session out, or use Python, which each mode with sessions has");
     return false;
 }
 

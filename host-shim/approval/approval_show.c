@@ -255,9 +255,12 @@ static void write_quoted(FILE *out, const char *lead, const json_t *value)
 static void write_earlier_cell(FILE *out, const json_t *cell)
 {
     const json_t *names = json_object_get(cell, "defined");
+    const char *language = json_member_string(cell, "language", NULL);
     json_int_t exit_code = json_member_integer(cell, "exit_code", -1);
     if (json_is_true(json_object_get(cell, "undone")))
         (void)fputs("undone, ", out);
+    if (language)
+        (void)fprintf(out, "%s, ", language);
     if (exit_code < 0)
         (void)fputs("no exit code", out);
     else

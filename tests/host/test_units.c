@@ -483,13 +483,14 @@ START_TEST(request_shows_what_ran_in_its_session)
     expect_history(
         "{\"id\":\"s_1\",\"count\":3,\"cells\":["
         "{\"first_line\":\"a\\\", 1 name\\u001B\",\"exit_code\":0,\"defined\":[\"x\"]},"
-        "{\"first_line\":\"b\",\"exit_code\":-1,\"defined\":null,\"undone\":true},"
+        "{\"language\":\"ba\\u001bsh\",\"first_line\":\"b\",\"exit_code\":-1,\"defined\":null,"
+        "\"undone\":true},"
         "{\"first_line\":\"c\",\"exit_code\":1,\"defined\":[\"1\",\"2\",\"3\",\"4\",\"5\","
         "\"6\",\"7\",\"8\",\"long-------------------\\u00e9\"]}]}",
         "  conversation  | talk\n"
         "  session       | s_1, cell 4\n"
         "  cell 1        | exit 0: \"a\\\", 1 name\\u001B\", 1 name: [\"x\"]\n"
-        "  cell 2        | undone, no exit code: \"b\"\n"
+        "  cell 2        | undone, ba<U+001B>sh, no exit code: \"b\"\n"
         "  cell 3        | exit 1: \"c\", 9 names, the last: "
         "[\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"\n"
         "                | long-------------------\"]\n");

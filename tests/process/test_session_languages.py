@@ -3,11 +3,13 @@
 one has every layer of the first."""
 import ctypes
 import json
+import os
 import pathlib
 import sys
 
-SUPPORT = pathlib.Path(__file__).parents[1] / "support"
-sys.path.insert(0, str(SUPPORT))
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults")]
+import common
+import modes
 import tap
 from modes import Provider, merged
 from provider import ACCEPTED, OK, Host
@@ -140,6 +142,38 @@ def test_an_interpreter_that_cannot_start_leaves_the_session():
     session.prints("1\n", "python", "print(x)")
     session.cell("python", "import shutil\nshutil.rmtree('/tmp/full')")
     tap.equal(session.prints("begun\n", "bash", "echo begun")["session"]["languages"], ["python", "bash"])
+
+
+def states():
+    """Of the processes below the backend of this gateway: how many are stopped, and how many run."""
+    found = []
+    for pid in modes.below(common.supervisors_of(os.getpid())):
+        try:
+            found.append(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0])
+        except OSError:
+            continue
+    return found.count("T"), found.count("R")
+
+
+def test_the_interpreters_of_an_idle_session_are_stopped():
+    """Both run something that is busy, which the cells have seen."""
+    use(pools={"process": {"ready": 0, "most": 0}})
+    session = Session(("python", "import os, threading\nturns = 0\ndef spin():\n    global turns\n    while True: turns += 1"))
+    session.cell("bash", "(echo >/tmp/spins; while :; do :; done) >/dev/null 2>&1 &")
+    session.cell("python", "threading.Thread(target=spin, daemon=True).start()\nwhile turns == 0 or not os.path.exists('/tmp/spins'): pass")
+    for _ in range(2):
+        tap.eventually(lambda: states()[0] == 4 and states()[1] == 0, "Python, our program before the shell, the shell and its child stop", 60)
+        session.prints("1\n", "bash", "echo 1")
+
+
+def test_the_limit_of_processes_is_for_all_interpreters():
+    use(limits={"processes": {"default": 24, "max": 24}})
+    session = Session(("python", "import os"), ("bash", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1000 & done; echo $(jobs | wc -l)"))
+    fork = "made = 0\ntry:\n    while made < 100:\n        if os.fork() == 0:\n            import time; time.sleep(1000)\n        made += 1\nexcept OSError as error: print(error.errno, made <= 12)"
+    session.prints("11 True\n", "python", fork)
+    tap.equal(session.call("bash", ":", session_action="end")["session"]["state"], "ended")
+    alone = Session(("python", "import os"))
+    alone.prints("11 False\n", "python", fork)
 
 
 def test_files_of_cells_are_the_session_s():

@@ -85,8 +85,8 @@ static bool read_arguments(const json_t *value, struct approval_decision_text *r
 /* New; NULL for what is no JSON. */
 static json_t *parse(const char *decision_json)
 {
-    static const struct json_input_limits limits = {APPROVAL_DECISION_BYTES_LIMIT,
-                                                    REQUEST_DEPTH_LIMIT + 1};
+    static const struct json_input_limits limits = {.max_bytes = APPROVAL_DECISION_BYTES_LIMIT,
+                                                    .max_depth = REQUEST_DEPTH_LIMIT + 1};
     struct error ignored;
     if (!decision_json)
         return NULL;

@@ -54,7 +54,8 @@ static const struct json_member context_members[] = {
 
 bool context_parse(const char *context_json, struct call_context *ret, struct error *error)
 {
-    static const struct json_input_limits limits = {CONTEXT_BYTES_LIMIT, CONTEXT_DEPTH_LIMIT};
+    static const struct json_input_limits limits = {.max_bytes = CONTEXT_BYTES_LIMIT,
+                                                    .max_depth = CONTEXT_DEPTH_LIMIT};
     if (!context_json)
         return true;
     json_auto_t *json =

@@ -32,7 +32,8 @@ struct query {
 
 static json_t *parse(const char *config_json, struct error *error)
 {
-    static const struct json_input_limits limits = {QUERY_BYTES_LIMIT, QUERY_DEPTH_LIMIT};
+    static const struct json_input_limits limits = {.max_bytes = QUERY_BYTES_LIMIT,
+                                                    .max_depth = QUERY_DEPTH_LIMIT};
     return json_input_parse("configuration", config_json,
                             strnlen(config_json, QUERY_BYTES_LIMIT + 1), &limits,
                             ERROR_INVALID_POLICY, error);

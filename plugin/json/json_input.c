@@ -110,6 +110,7 @@ static bool check_bounds(const struct json_place *root, const char *text, size_t
     size_t values = 1;
     size_t max_depth =
         limits->max_depth < JSON_INPUT_DEPTH_LIMIT ? limits->max_depth : JSON_INPUT_DEPTH_LIMIT;
+    size_t max_values = limits->max_values > 0 ? limits->max_values : JSON_INPUT_VALUES_LIMIT;
 
     if (length > limits->max_bytes)
         return json_place_refuse(root, "longer than %zu bytes", limits->max_bytes);
@@ -126,8 +127,8 @@ static bool check_bounds(const struct json_place *root, const char *text, size_t
             struct json_place place = locate(*root, text, i);
             return json_place_refuse(&place, "nested deeper than %zu", max_depth);
         }
-        if (values > JSON_INPUT_VALUES_LIMIT)
-            return json_place_refuse(root, "more than %d values", JSON_INPUT_VALUES_LIMIT);
+        if (values > max_values)
+            return json_place_refuse(root, "more than %zu values", max_values);
     }
     return true;
 }
@@ -202,9 +203,9 @@ static bool memory_suffices(size_t length)
     return probe != NULL;
 }
 
-json_t *json_input_parse(const char *what, const char *text, size_t length,
-                         const struct json_input_limits *limits, enum error_code code,
-                         struct error *error)
+json_t *json_input_parse_any(const char *what, const char *text, size_t length,
+                             const struct json_input_limits *limits, enum error_code code,
+                             struct error *error)
 {
     struct json_place root = json_place_root(what, code, error);
     json_error_t verdict = {.text = ""};
@@ -217,13 +218,18 @@ json_t *json_input_parse(const char *what, const char *text, size_t length,
     }
     json_auto_t *value =
         json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &verdict);
-    if (!value) {
+    if (!value)
         refuse_by_verdict(&root, text, length, &verdict);
-        return NULL;
-    }
-    if (!json_read_object(&root, value))
-        return NULL;
     return TAKE_POINTER(value);
+}
+
+json_t *json_input_parse(const char *what, const char *text, size_t length,
+                         const struct json_input_limits *limits, enum error_code code,
+                         struct error *error)
+{
+    struct json_place root = json_place_root(what, code, error);
+    json_auto_t *value = json_input_parse_any(what, text, length, limits, code, error);
+    return value && json_read_object(&root, value) ? TAKE_POINTER(value) : NULL;
 }
 
 /* The object to patch below target: the present one, or a new empty one in its place. */

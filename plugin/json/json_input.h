@@ -16,7 +16,8 @@
 
 struct json_input_limits {
     size_t max_bytes;
-    size_t max_depth; /* of arrays and objects, at most JSON_INPUT_DEPTH_LIMIT */
+    size_t max_depth;  /* of arrays and objects, at most JSON_INPUT_DEPTH_LIMIT */
+    size_t max_values; /* 0: JSON_INPUT_VALUES_LIMIT */
 };
 
 #define JSON_INPUT_DEPTH_LIMIT 64
@@ -32,6 +33,10 @@ struct json_input_limits {
 json_t *json_input_parse(const char *what, const char *text, size_t length,
                          const struct json_input_limits *limits, enum error_code code,
                          struct error *error);
+/* The same of any value, not of an object alone. */
+json_t *json_input_parse_any(const char *what, const char *text, size_t length,
+                             const struct json_input_limits *limits, enum error_code code,
+                             struct error *error);
 
 /* JSON Merge Patch (RFC 7386): changes target (an object) in place by patch (an object, unchanged,
  * from json_input_parse(), so not nested deeply). false when out of memory: target is then half

@@ -4,9 +4,9 @@
  * the middle of a name, and returns a text that lacks it; and it formats and hashes the address of
  * every container to see that none is in itself, which ours, made by us or parsed, cannot be.
  *
- * Numbers are 64-bit integers and written in decimal; only values of programs have others. RFC 8785
- * rounds integers beyond 2^53 as a double would; we keep them exact, because a hash that two
- * different limits share binds nothing.
+ * Numbers are 64-bit integers and written in decimal; only values of programs and tools have
+ * others. RFC 8785 rounds integers beyond 2^53 as a double would; we keep them exact, because a
+ * hash that two different limits share binds nothing.
  */
 #include "json/json_text.h"
 
@@ -227,7 +227,8 @@ static bool write_object(struct json_draft *text, const json_t *object, size_t d
 {
     /* jansson's iterators want a mutable object and do not change it. */
     json_t *mutable = (json_t *)(uintptr_t)object;
-    bool as_made = text->order != JSON_ORDER_SORTED || is_sorted(mutable);
+    bool sorts = text->order == JSON_ORDER_SORTED || text->order == JSON_ORDER_SORTED_REAL;
+    bool as_made = !sorts || is_sorted(mutable);
     return append(text, "{", 1) &&
            (as_made ? write_as_made(text, mutable, depth) : write_sorted(text, mutable, depth)) &&
            append(text, "}", 1);
@@ -253,7 +254,8 @@ static bool write_value(struct json_draft *text, const json_t *value, size_t dep
     case JSON_NULL:
         return append(text, "null", 4);
     case JSON_REAL:
-        return text->order == JSON_ORDER_MADE_REAL && write_real(text, json_real_value(value));
+        return (text->order == JSON_ORDER_MADE_REAL || text->order == JSON_ORDER_SORTED_REAL) &&
+               write_real(text, json_real_value(value));
     }
     return false;
 }

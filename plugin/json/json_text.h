@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 enum json_order {
-    JSON_ORDER_MADE,      /* members as they were put in */
-    JSON_ORDER_MADE_REAL, /* the same, of values that may have real numbers */
-    JSON_ORDER_SORTED,    /* by UTF-16 code units: the text is canonical (RFC 8785) */
+    JSON_ORDER_MADE,        /* members as they were put in */
+    JSON_ORDER_MADE_REAL,   /* the same, of values that may have real numbers */
+    JSON_ORDER_SORTED,      /* by UTF-16 code units: the text is canonical (RFC 8785) */
+    JSON_ORDER_SORTED_REAL, /* the same, of values that may have real numbers */
 };
 
 /* A new NUL-terminated text from malloc(), not from jansson's allocator, which a host may exchange

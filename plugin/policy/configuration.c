@@ -221,8 +221,8 @@ static bool read_sources(json_t *json, struct sources *ret, bool *ret_sweep, str
 static bool load_prepared(const char *config_json, bool *ret_sweep, struct configuration *ret,
                           struct error *error)
 {
-    static const struct json_input_limits limits = {CONFIGURATION_BYTES_LIMIT,
-                                                    CONFIGURATION_DEPTH_LIMIT};
+    static const struct json_input_limits limits = {.max_bytes = CONFIGURATION_BYTES_LIMIT,
+                                                    .max_depth = CONFIGURATION_DEPTH_LIMIT};
     struct sources sources = {0};
     bool sweep = false;
     if (!config_json)

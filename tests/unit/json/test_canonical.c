@@ -76,6 +76,15 @@ START_TEST(keeps_the_order_where_it_is_told_to)
 }
 END_TEST
 
+START_TEST(sorts_real_numbers_where_it_is_told_to)
+{
+    json_auto_t *value = json_loads("{\"b\":[0.1,1e300,1.0,1],\"a\":-2.5}", 0, NULL);
+    CLEANUP_FREE char *sorted = json_text(value, JSON_ORDER_SORTED_REAL);
+    ck_assert_str_eq(sorted, "{\"a\":-2.5,\"b\":[0.1,1e+300,1.0,1]}");
+    ck_assert_ptr_null(json_text(value, JSON_ORDER_SORTED));
+}
+END_TEST
+
 START_TEST(writes_piece_by_piece)
 {
     struct json_draft draft = {.order = JSON_ORDER_SORTED};
@@ -128,6 +137,7 @@ int main(void)
     TCase *cases[] = {tcase_create("canonical")};
     tcase_add_loop_test(cases[0], writes_canonical, 0, COUNT_OF(rows));
     tcase_add_test(cases[0], refuses_real_numbers);
+    tcase_add_test(cases[0], sorts_real_numbers_where_it_is_told_to);
     tcase_add_test(cases[0], hashes);
     tcase_add_test(cases[0], keeps_the_order_where_it_is_told_to);
     tcase_add_test(cases[0], writes_piece_by_piece);

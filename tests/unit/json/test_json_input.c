@@ -114,6 +114,25 @@ START_TEST(bounds_values)
     text[used++] = '}';
     ck_assert_ptr_null(json_input_parse("request", text, used, &wide, ERROR_INVALID_INPUT, &error));
     ck_assert_str_eq(error.message, "request: more than 65536 values");
+    const struct json_input_limits more = {
+        .max_bytes = 1u << 20, .max_depth = 4, .max_values = count + 3};
+    json_auto_t *value =
+        json_input_parse("request", text, used, &more, ERROR_INVALID_INPUT, &error);
+    ck_assert_uint_eq(json_array_size(json_object_get(value, "a")), count + 1);
+}
+END_TEST
+
+START_TEST(takes_any_value_where_it_is_asked_to)
+{
+    static const char *const any[] = {"[]", "\"text\"", "null", " -1.5 ", "{}"};
+    struct error error;
+    for (size_t i = 0; i < COUNT_OF(any); i++) {
+        json_auto_t *value = json_input_parse_any("answer", any[i], strlen(any[i]), &limits,
+                                                  ERROR_INVALID_INPUT, &error);
+        ck_assert_msg(value != NULL, "%s: %s", any[i], error.message);
+    }
+    ck_assert_ptr_null(
+        json_input_parse_any("answer", "1 2", 3, &limits, ERROR_INVALID_INPUT, &error));
 }
 END_TEST
 
@@ -154,6 +173,7 @@ int main(void)
     tcase_add_loop_test(cases[0], accepts, 0, COUNT_OF(accepted));
     tcase_add_test(cases[1], bounds_length);
     tcase_add_test(cases[1], bounds_values);
+    tcase_add_test(cases[1], takes_any_value_where_it_is_asked_to);
     tcase_add_test(cases[1], survives_a_million_brackets);
     tcase_add_test(cases[1], cuts_long_names);
     return run_suite("json_input", cases, COUNT_OF(cases));

@@ -54,7 +54,7 @@ static inline size_t fuzz_slice(const struct fuzz_input *input, size_t index, si
 /* A copy that ends where its allocation does, so that a sanitizer sees whoever reads beyond. */
 static inline uint8_t *fuzz_exact(const uint8_t *bytes, size_t length)
 {
-    uint8_t *copy = malloc(length ? length : 1);
+    uint8_t *copy = calloc(length ? length : 1, 1);
     MUST(copy != NULL);
     if (length)
         memcpy(copy, bytes, length);

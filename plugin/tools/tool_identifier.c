@@ -47,7 +47,7 @@ void tool_identifier_make(const char *name, char ret[TOOL_IDENTIFIER_SIZE])
 {
     char word[TOOL_NAME_LIMIT + 1] = "";
     for (size_t i = 0; i < TOOL_NAME_LIMIT && name[i] != '\0'; i++)
-        word[i] = is_taken(name[i]) ? name[i] : '_';
+        word[i] = (char)(is_taken(name[i]) ? name[i] : '_');
     bool needs_prefix = is_digit(word[0]) || strncmp(word, "__", 2) == 0 || is_reserved(word);
     (void)snprintf(ret, TOOL_IDENTIFIER_SIZE, "%s%s", needs_prefix ? "_" : "", word);
 }

@@ -258,11 +258,10 @@ static bool give_bytes(const struct reply *reply, const struct block *block,
     size_t type_length = strlen(type);
     if (!decode_data(reply, block, &data, &length))
         return false;
-    unsigned char *bytes = malloc(1 + type_length + length);
+    unsigned char *bytes = malloc(1 + type_length + length + 1);
     if (bytes) {
         bytes[0] = (unsigned char)type_length;
-        memcpy(bytes + 1, type, type_length);
-        memcpy(bytes + 1 + type_length, data, length);
+        memcpy(stpcpy((char *)bytes + 1, type), data, length);
     }
     return give(reply, TOOL_ANSWER_BYTES, bytes, 1 + type_length + length, ret);
 }

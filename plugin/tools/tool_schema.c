@@ -376,8 +376,9 @@ static bool check_max_items(struct check *check, const struct subject *subject, 
     return check_size(check, subject, json_array_size(subject->value), word, -1, "items");
 }
 
-/* How many of the schemas it fits; two are enough to know. */
-static size_t count_fitting(struct check *check, const struct subject *subject, const json_t *word)
+/* How many of the schemas it fits, as far as enough of them. */
+static size_t count_fitting(struct check *check, const struct subject *subject, const json_t *word,
+                            size_t enough)
 {
     size_t count = 0;
     if (check->alternatives == TOOL_SCHEMA_ALTERNATIVES) {
@@ -385,7 +386,7 @@ static size_t count_fitting(struct check *check, const struct subject *subject, 
         return 0;
     }
     check->alternatives++;
-    for (size_t i = 0; count < 2 && i < json_array_size(word); i++)
+    for (size_t i = 0; count < enough && i < json_array_size(word); i++)
         count += take_steps(check, 1) &&
                  check_value(check, subject->link, json_array_get(word, i), subject->value);
     check->alternatives--;
@@ -394,7 +395,7 @@ static size_t count_fitting(struct check *check, const struct subject *subject, 
 
 static bool check_any_of(struct check *check, const struct subject *subject, json_t *word)
 {
-    return count_fitting(check, subject, word) > 0 ||
+    return count_fitting(check, subject, word, 1) > 0 ||
            refuse(check, subject->link, "fits none of the %zu schemas of anyOf",
                   json_array_size(word));
 }
@@ -402,7 +403,7 @@ static bool check_any_of(struct check *check, const struct subject *subject, jso
 /* Of schemas that are not fully checked, more may seem to fit than do. */
 static bool check_one_of(struct check *check, const struct subject *subject, json_t *word)
 {
-    size_t count = count_fitting(check, subject, word);
+    size_t count = count_fitting(check, subject, word, 2);
     if (count == 0)
         return refuse(check, subject->link, "fits none of the %zu schemas of oneOf",
                       json_array_size(word));

@@ -219,7 +219,7 @@ START_TEST(cuts_the_message_of_an_error)
 {
     CLEANUP(tool_answer_clear) struct tool_answer answer = {0};
     struct error error;
-    CLEANUP_FREE char *text = malloc(8 * TOOL_MESSAGE_LIMIT);
+    CLEANUP_FREE char *text = malloc((size_t)8 * TOOL_MESSAGE_LIMIT);
     char *at = stpcpy(text, "{\"is_error\":true,\"content\":[" TEXT("a") ",{\"type\":\"text\","
                                                                          "\"text\":\"bc");
     for (size_t i = 0; i < TOOL_MESSAGE_LIMIT; i++)

@@ -258,6 +258,13 @@ START_TEST(bounds_depth)
     /* One of the alternatives gives up, another would do. */
     result = check_nested("{\"anyOf\":[", TOOL_SCHEMA_ALTERNATIVES + 1, "true", ",true]}");
     ck_assert(!result.fits);
+    /* It fits the first one of oneOf, and nobody knows about the second. */
+    CLEANUP_FREE char *inner =
+        repeat("{\"oneOf\":[true,", "{\"anyOf\":[", TOOL_SCHEMA_ALTERNATIVES, "true");
+    CLEANUP_FREE char *one_of = repeat(inner, "]}", TOOL_SCHEMA_ALTERNATIVES + 1, "");
+    result = check(one_of, "{}");
+    ck_assert(!result.fits);
+    ck_assert_ptr_nonnull(strstr(result.message, "too many alternatives"));
     /* A member of its own takes each level down. */
     CLEANUP_FREE char *beginning = repeat("", "{\"properties\":{\"a\":", 30, "{\"type\":\"null\"}");
     CLEANUP_FREE char *schema = repeat(beginning, "}}", 30, "");

@@ -65,7 +65,8 @@ extern "C" {
  */
 #define TOOL_VERDICT_DENY  UINT32_C(0)
 #define TOOL_VERDICT_ALLOW UINT32_C(0x600DCA11)
-/* request_approval only: the answer comes through tool_reply_approval(); the call waits for it. */
+/* request_approval: the answer comes through tool_reply_approval(); the call waits for it.
+ * call_tool: it comes through tool_reply_call(); the program waits for it. */
 #define TOOL_VERDICT_LATER UINT32_C(0x1A7E4001)
 /* request_approval only: nobody waits; the call returns status "pending" (error approval_pending)
  * and an identical later call uses the answer that tool_reply_approval() has brought by then. */
@@ -81,10 +82,11 @@ extern "C" {
 #define TOOL_NOT_RUN 1    /* nothing ran; the JSON's "error" object says why */
 #define TOOL_FAILED  (-1) /* out of memory, or called wrongly: no JSON was made */
 
-/* What tool_cancel(), tool_reply_approval() and tool_end_session() return. */
+/* What tool_cancel(), tool_reply_approval(), tool_reply_call() and tool_end_session() return. */
 #define TOOL_ACCEPTED 0
 #define TOOL_UNKNOWN  1 /* no such call, token or session (any more), or answered before */
-#define TOOL_INVALID  2 /* the decision could not be read: the request stands denied */
+#define TOOL_INVALID  2 /* it could not be read: the request stands denied, or the call has failed \
+                         */
 
 /* Streams of on_output. */
 #define TOOL_STREAM_STDOUT UINT32_C(1)
@@ -112,8 +114,9 @@ struct tool_host {
     uint64_t call_id; /* the host's name for this call, for tool_cancel(); 0: cannot be cancelled */
     /* A JSON object or NULL: "principal", "session" (the conversation), "traceparent" (strings),
      * "workspace" (an absolute path), "policy" (an object that may only narrow), "files" (an array
-     * of {"ref", "name", "size", "sha256"?}, what open_file can open). Never filled from the
-     * model's input. */
+     * of {"ref", "name", "size", "sha256"?}, what open_file can open), "tools" (an array of
+     * {"name", "title"?, "description"?, "input_schema", "output_schema"?, "annotations"?,
+     * "approval"?}, what call_tool can call). Never filled from the model's input. */
     const char *context_json;
 
     /* [callback] Is the named capability granted to this caller? Absent: none is. Beside a
@@ -180,6 +183,23 @@ struct tool_host {
      * not kept. May be NULL. */
     void (*store_file)(void *user, const char *file_json, int32_t descriptor, char *uri,
                        size_t capacity, size_t *length, uint32_t *verdict);
+
+    /* Since 1.3. */
+
+    /* [callback] The program calls a tool of the host's, one of those that context_json "tools"
+     * lists. call_json (borrowed for the call): an object with "run_id", "seq", "name",
+     * "principal", "session", "deadline_ms", "call_sha256" and, as its last member, "arguments",
+     * an object in the program's own bytes. The answer comes through tool_reply_call() with the
+     * token: from inside this callback, or later from any thread, and then this says
+     * TOOL_VERDICT_LATER. Anything else, TOOL_VERDICT_ALLOW without an answer included, has refused
+     * the call. Say LATER for whatever takes more than 50 ms: output and cancellation of the run
+     * wait for this callback. May be NULL: then the context may list no tools. */
+    void (*call_tool)(void *user, uint64_t token, const char *call_json, uint32_t *verdict);
+
+    /* [callback] The answer to this token, for which call_tool has said LATER, is not wanted any
+     * more, and the token is unknown from now on. Called for each that is open when its time is
+     * over, or when the run ends: before tool_invoke() returns. May be NULL. */
+    void (*cancel_tool_call)(void *user, uint64_t token);
 };
 
 /* [any-thread] major << 16 | minor of the ABI the provider was built for. */
@@ -265,6 +285,14 @@ TOOL_EXPORT int32_t tool_status(char **status_json);
  * TOOL_UNKNOWN: there is none of that id. */
 TOOL_EXPORT int32_t tool_end_session(const char *session_id);
 
+/* [any-thread, and from inside call_tool] Answers a call of a tool, once a token. reply_json
+ * (borrowed, length bytes of JSON, copied): {"content": [...], "structured_content"?, "is_error"?},
+ * the result of an MCP tool; "structuredContent" and "isError" are the same. Where is_error is true
+ * the call raises in the program. Never blocks and never calls back. TOOL_ACCEPTED; TOOL_UNKNOWN:
+ * no such token is open (any more); TOOL_INVALID: NULL, or longer than the policy's limit, and the
+ * call has failed. An answer that cannot be read fails the call too, once the run looks at it. */
+TOOL_EXPORT int32_t tool_reply_call(uint64_t token, const char *reply_json, size_t length);
+
 /* [any-thread] Ends all calls and everything the provider has started, and waits for its end. Also
  * run by dlclose(). The provider can be used again afterwards. Must not be called from a callback.
  */
@@ -281,6 +309,7 @@ typedef int32_t (*tool_reply_approval_fn)(uint64_t token, const char *decision_j
 typedef int32_t (*tool_prepare_fn)(const char *config_json, char **status_json);
 typedef int32_t (*tool_status_fn)(char **status_json);
 typedef int32_t (*tool_end_session_fn)(const char *session_id);
+typedef int32_t (*tool_reply_call_fn)(uint64_t token, const char *reply_json, size_t length);
 typedef void (*tool_shutdown_fn)(void);
 
 /* The layout is part of the promise. C99 has no static assertion, so an array of negative size
@@ -306,7 +335,11 @@ TOOL_LAYOUT_ASSERT(check_content, /* its place is the size of 1.0 */
 TOOL_LAYOUT_ASSERT(open_file, /* its place is the size of 1.1 */
                    offsetof(struct tool_host, open_file) == 88 || sizeof(void *) < 8);
 TOOL_LAYOUT_ASSERT(store_file, offsetof(struct tool_host, store_file) == 96 || sizeof(void *) < 8);
-TOOL_LAYOUT_ASSERT(size_1_2, sizeof(struct tool_host) == 104 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(call_tool, /* its place is the size of 1.2 */
+                   offsetof(struct tool_host, call_tool) == 104 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(cancel_tool_call,
+                   offsetof(struct tool_host, cancel_tool_call) == 112 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(size_1_3, sizeof(struct tool_host) == 120 || sizeof(void *) < 8);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -16,6 +16,7 @@
 #include "base/deadline.h"
 #include "base/lock.h"
 #include "host/host.h"
+#include "host/token.h"
 
 enum entry_state {
     ENTRY_OPEN,     /* a call waits for the answer, or is still inside the callback */
@@ -75,11 +76,9 @@ static void remove_expired(void)
 static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1])
 {
     unsigned char bytes[APPROVAL_ID_LENGTH / 2];
-    do {
-        if (getrandom(ret_token, sizeof(*ret_token), 0) != (ssize_t)sizeof(*ret_token) ||
-            getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-            return false;
-    } while (*ret_token == 0);
+    if (!token_make(TOKEN_OF_APPROVAL, ret_token) ||
+        getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
     hex_text(bytes, sizeof(bytes), id);
     return true;
 }

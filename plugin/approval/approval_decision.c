@@ -19,6 +19,7 @@ static const char *const names[APPROVAL_ANSWER_COUNT] = {
     [APPROVAL_ANSWER_EDIT] = "edit",
     [APPROVAL_ANSWER_ALLOW_CELLS] = "allow_cells",
     [APPROVAL_ANSWER_CANCEL] = "cancel",
+    [APPROVAL_ANSWER_ALLOW_RUN] = "allow_run",
     [APPROVAL_ANSWER_UNAVAILABLE] = "unavailable",
 };
 

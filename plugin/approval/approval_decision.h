@@ -24,6 +24,7 @@ enum approval_answer {
     APPROVAL_ANSWER_EDIT,        /* run these arguments instead */
     APPROVAL_ANSWER_ALLOW_CELLS, /* the request's session remembers it, for its further cells */
     APPROVAL_ANSWER_CANCEL,      /* end the call, rather than tell the agent what to change */
+    APPROVAL_ANSWER_ALLOW_RUN,   /* of a call of a tool: all calls of it that this run makes */
     APPROVAL_ANSWER_UNAVAILABLE, /* the host could ask nobody; never offered, always taken */
     APPROVAL_ANSWER_COUNT
 };

@@ -21,6 +21,7 @@ void call_init(struct call *call, const struct tool_host *host)
                           .run.cancel_fd = -1,
                           .run.stdin_fd = -1,
                           .word.checkpoint = CHECKPOINT_WORD_COUNT,
+                          .tool_calls = {.inbox = {.wake_fd = -1}},
                           .workspace = WORKSPACE_NONE};
     call->host_mistake = host_copy(host, &call->host);
     call->notes = json_array();
@@ -63,6 +64,8 @@ void call_clear(struct call *call)
     call_unregister(&call->registration);
     run_clear(&call->run);
     results_clear(&call->results);
+    tool_calls_clear(&call->tool_calls);
+    tool_list_clear(&call->tools);
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         run_stream_clear(&call->late[i]);
     artifact_list_clear(&call->artifacts);

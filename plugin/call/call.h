@@ -27,6 +27,7 @@
 #include "run/run.h"
 #include "session/session.h"
 #include "tool_provider.h"
+#include "tools/tool_calls.h"
 #include "json/canonical.h"
 #include "json/json_text.h"
 
@@ -47,6 +48,7 @@ struct call_context {
     struct narrowing narrowing; /* "policy" */
     struct context_file *files;
     size_t file_count;
+    struct tool_list tools; /* that programs may call */
 };
 
 struct call {
@@ -79,6 +81,8 @@ struct call {
     struct run run;
     struct run_outcome outcome;
     struct results results;
+    struct tool_list tools;         /* of context.tools: those that the request names */
+    struct tool_calls tool_calls;   /* of its program */
     struct artifact_list artifacts; /* the files that it has left */
     struct session *session; /* whose cell it is; NULL: none, or one that is still to begin */
     struct cells_grant *cells_grant;  /* for its session (gate/cells_grant.h); NULL: none */

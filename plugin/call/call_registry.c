@@ -99,6 +99,24 @@ void call_cancel_one(const struct registered_call *wanted)
     (void)pthread_mutex_unlock(&registry_mutex);
 }
 
+void call_note_callback(struct registered_call *call, bool is_inside)
+{
+    (void)pthread_mutex_lock(&registry_mutex);
+    call->is_in_callback = is_inside;
+    call->thread = pthread_self();
+    (void)pthread_mutex_unlock(&registry_mutex);
+}
+
+bool call_is_nested(void)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&registry_mutex);
+    for (const struct registered_call *call = registry; call && !found; call = call->next)
+        found = call->is_in_callback && pthread_equal(call->thread, pthread_self());
+    (void)pthread_mutex_unlock(&registry_mutex);
+    return found;
+}
+
 void call_cancel_all_and_wait(void)
 {
     (void)pthread_mutex_lock(&registry_mutex);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,8 @@ struct registered_call {
     uint64_t call_id;
     int cancel_fd; /* becomes readable, and stays so, when the call is cancelled */
     atomic_bool cancelled;
+    bool is_in_callback; /* its thread is inside the host's call_tool, ... */
+    pthread_t thread;    /* ... and this is the thread */
 };
 
 /* Counts the call in and fills *call, which must stay where it is until call_unregister(). false
@@ -32,6 +35,12 @@ bool call_cancel(uint64_t call_id);
  * that waits without polling: call_wake_cancelled() does, without any lock. */
 void call_cancel_one(const struct registered_call *call);
 void call_wake_cancelled(void);
+
+/* The calling thread, whose call this is, enters the host's call_tool, or has left it. */
+void call_note_callback(struct registered_call *call, bool is_inside);
+/* Is the calling thread inside a call_tool? Then its next call must not wait for the place of the
+ * one around it. */
+bool call_is_nested(void);
 
 /* Cancels every call, keeps new ones out, and waits until none is left. */
 void call_cancel_all_and_wait(void);

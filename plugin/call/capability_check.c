@@ -25,6 +25,13 @@ static bool is_listed(enum capability capability, const struct capability_need *
     return false;
 }
 
+static size_t need_tools(const struct call *call, struct capability_need *ret)
+{
+    for (size_t i = 0; i < call->tools.count; i++)
+        ret[i] = (struct capability_need){CAPABILITY_TOOLS, call->tools.items[i].name};
+    return call->tools.count;
+}
+
 /* A cell can use the secrets that its session was begun with. */
 static size_t need_secrets(const struct call *call, struct capability_need *ret)
 {
@@ -47,6 +54,8 @@ size_t capability_needs(const struct call *call, struct capability_need ret[CAPA
     for (size_t i = 0; i < field_count; i++) {
         if (fields[i].capability == CAPABILITY_SECRETS)
             count += need_secrets(call, ret + count);
+        else if (fields[i].capability == CAPABILITY_TOOLS)
+            count += need_tools(call, ret + count);
         else if (needs_capability(call, &fields[i]) && !is_listed(fields[i].capability, ret, count))
             ret[count++] = (struct capability_need){.capability = fields[i].capability};
     }
@@ -121,9 +130,16 @@ static void refuse_capability(const struct call *call, const struct capability_n
 
 bool capability_is_granted(const struct call *call, enum capability capability)
 {
-    const struct capability_need need = {.capability = capability};
-    return capability_policy_grants(call, &need) &&
-           host_grants(call, &need, capability_name(capability));
+    return capability_is_granted_for(call, capability, NULL);
+}
+
+bool capability_is_granted_for(const struct call *call, enum capability capability,
+                               const char *parameter)
+{
+    const struct capability_need need = {.capability = capability, .parameter = parameter};
+    char text[CAPABILITY_TEXT_SIZE];
+    capability_text(capability, parameter, text);
+    return capability_policy_grants(call, &need) && host_grants(call, &need, text);
 }
 
 static bool check(const struct call *call, bool ask_host, struct error *error)

@@ -11,7 +11,7 @@
 #include "call/call.h"
 #include "vocabulary/capability.h"
 
-#define CAPABILITY_NEEDS_LIMIT (CAPABILITY_COUNT + REQUEST_SECRETS_LIMIT)
+#define CAPABILITY_NEEDS_LIMIT (CAPABILITY_COUNT + REQUEST_SECRETS_LIMIT + TOOL_LIST_LIMIT)
 
 struct capability_need {
     enum capability capability;
@@ -26,6 +26,9 @@ bool capability_policy_grants(const struct call *call, const struct capability_n
 
 /* Whether policy and host both grant all of it; asks the host. */
 bool capability_is_granted(const struct call *call, enum capability capability);
+/* The same of that one thing. parameter NULL: all of it. */
+bool capability_is_granted_for(const struct call *call, enum capability capability,
+                               const char *parameter);
 
 /* false with ACCESS_DENIED, naming the first that policy or host does not grant. The host is asked
  * only for capabilities that the policy grants: for the plain name and, if it denies that, for

@@ -9,8 +9,8 @@
 #include "request/request.h"
 #include "json/json_members.h"
 
-#define CONTEXT_BYTES_LIMIT 262144
-#define CONTEXT_DEPTH_LIMIT 8
+#define CONTEXT_BYTES_LIMIT (4 << 20) /* the schemas of tools are long */
+#define CONTEXT_DEPTH_LIMIT 32        /* and deep */
 #define CONTEXT_FILES_LIMIT 1024
 #define FILE_NAME_LIMIT     255
 #define FILE_SIZE_LIMIT     (INT64_C(1) << 50)
@@ -41,6 +41,12 @@ static bool read_policy(const struct json_place *place, json_t *value, void *obj
     return narrowing_read(place, value, &context->narrowing);
 }
 
+static bool read_tools(const struct json_place *place, json_t *value, void *object)
+{
+    struct call_context *context = object;
+    return tool_list_read(place, value, &context->tools);
+}
+
 static const struct json_member context_members[] = {
     {TEXT("principal", principal)},
     {TEXT("session", session)},
@@ -49,6 +55,7 @@ static const struct json_member context_members[] = {
     {"files", &member_list, AT(files), 0, CONTEXT_FILES_LIMIT, .optional = true,
      .items = &file_items},
     {"policy", .optional = true, .read = read_policy},
+    {"tools", .optional = true, .read = read_tools},
     {0},
 };
 
@@ -73,6 +80,7 @@ void context_clear(struct call_context *context)
 {
     json_clear_members(context_members, context);
     narrowing_clear(&context->narrowing);
+    tool_list_clear(&context->tools);
 }
 
 const struct context_file *context_find_file(const struct call_context *context, const char *ref)

@@ -6,6 +6,7 @@
 #include "tool_provider.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "admission/process_owner.h"
 #include "approval/approval.h"
@@ -21,6 +22,7 @@
 #include "run/backend_client.h"
 #include "run/readiness.h"
 #include "session/session.h"
+#include "tools/tool_inbox.h"
 
 /* Of its parent's state, a child of fork() keeps only the configuration. */
 static void start_anew(void)
@@ -33,6 +35,7 @@ static void start_anew(void)
     readiness_after_fork();
     configuration_after_fork();
     manifest_after_fork();
+    tool_inbox_after_fork();
     status_after_fork();
 }
 
@@ -92,7 +95,18 @@ int32_t tool_cancel(uint64_t call_id)
 int32_t tool_reply_approval(uint64_t token, const char *decision_json)
 {
     enter();
-    return approval_reply(token, decision_json);
+    int32_t taken = approval_reply(token, decision_json);
+    /* A call of a tool can need an approval of its own. */
+    if (taken == TOOL_UNKNOWN && decision_json)
+        taken = tool_inbox_reply(TOKEN_OF_APPROVAL, token, decision_json,
+                                 strnlen(decision_json, APPROVAL_DECISION_BYTES_LIMIT + 1));
+    return taken;
+}
+
+int32_t tool_reply_call(uint64_t token, const char *reply_json, size_t length)
+{
+    enter();
+    return tool_inbox_reply(TOKEN_OF_TOOL_CALL, token, reply_json, length);
 }
 
 int32_t tool_end_session(const char *session_id)

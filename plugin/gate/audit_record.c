@@ -137,6 +137,38 @@ void audit_record_end(const struct call *call, const struct error *error)
                  call->run_id);
 }
 
+bool audit_record_tool_call(const struct call *call, const struct tool_call *tool_call,
+                            bool has_ended)
+{
+    struct json_draft record = {.order = JSON_ORDER_SORTED};
+    char time_text[TIME_LIMIT];
+    format_time(time_text);
+    json_draft_open(&record, NULL, '{');
+    write_or_null(&record, "approver", tool_call->approver);
+    json_draft_integer(&record, "arguments_bytes", (int64_t)tool_call->arguments_length);
+    json_draft_string(&record, "call_sha256", tool_call->sha256);
+    if (has_ended) {
+        json_draft_integer(&record, "answer_bytes", (int64_t)tool_call->answer_bytes);
+        json_draft_integer(&record, "duration_ms", (int64_t)tool_call->duration_ms);
+        json_draft_string(&record, "error",
+                          tool_call->status == TOOL_CALL_OK ? NULL
+                                                            : tool_error_name(tool_call->error));
+        json_draft_string(&record, "status", tool_call_status_name(tool_call->status));
+    }
+    json_draft_string(&record, "event", has_ended ? "tool_call_end" : "tool_call");
+    json_draft_string(&record, "policy_sha256", call->configuration.policy->sha256);
+    write_or_null(&record, "principal", call->context.principal);
+    json_draft_string(&record, "provider", "code-execute");
+    write_or_null(&record, "request_sha256", call->request_sha256);
+    json_draft_string(&record, "run_id", call->run_id);
+    json_draft_integer(&record, "seq", (int64_t)tool_call->seq);
+    write_or_null(&record, "session", call->context.session);
+    json_draft_string(&record, "time", time_text);
+    json_draft_string(&record, "tool", tool_call->name);
+    write_or_null(&record, "traceparent", call->context.traceparent);
+    return store(call, &record);
+}
+
 void audit_record_refusal(const struct call *call, const struct error *error)
 {
     struct json_draft record = begin_record(call, "refused");

@@ -16,4 +16,8 @@
 bool audit_record_start(const struct call *call);
 /* error: NULL where the program ran to an end. */
 void audit_record_end(const struct call *call, const struct error *error);
+/* A call of a tool by the run's program: "tool_call" before the host gets it, and "tool_call_end".
+ * Without its arguments, of which it has the hash. */
+bool audit_record_tool_call(const struct call *call, const struct tool_call *tool_call,
+                            bool has_ended);
 void audit_record_refusal(const struct call *call, const struct error *error);

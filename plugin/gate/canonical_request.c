@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "gate/cell.h"
 #include "gate/cells_grant.h"
+#include "gate/tool_plan.h"
 #include "request/request_fields.h"
 #include "run/describe.h"
 
@@ -108,6 +109,12 @@ static void write_history(struct json_draft *draft, const char *name, const stru
     cell_write_history(draft, name, call, form == REQUEST_FILES_SHOWN);
 }
 
+static void write_tools(struct json_draft *draft, const char *name, const struct call *call,
+                        enum request_files_form form)
+{
+    tool_plan_write(draft, name, call, form == REQUEST_FILES_SHOWN);
+}
+
 /* Members that the call settles, beside those of the request as it was written. */
 static const struct settled_member {
     const char *name;
@@ -124,6 +131,7 @@ static const struct settled_member {
     {"narrowing", .write = write_narrowing},
     {"policy_base_sha256", .write = write_policy_base},
     {"session_history", .write_form = write_history, .differs_by_cell = true},
+    {"tool_definitions", .write_form = write_tools},
     {"workspace", .write = write_workspace},
     {"workspace_id", .write = write_workspace_id},
 };

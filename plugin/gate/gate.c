@@ -25,6 +25,8 @@
 #include "gate/cells_grant.h"
 #include "gate/decision.h"
 #include "gate/offer_hint.h"
+#include "gate/tool_gate.h"
+#include "gate/tool_plan.h"
 #include "host/host.h"
 #include "program/program_input.h"
 #include "run/readiness.h"
@@ -74,6 +76,9 @@ static bool parse(struct call *call, const char *tool, const char *input_json, s
     if (!context_parse(call->host.context_json, &call->context, error))
         return false;
     drop_invalid_traceparent(call);
+    if (call->host_mistake == HOST_SOUND && call->context.tools.count > 0 &&
+        !host_calls_tools(&call->host))
+        call->host_mistake = HOST_NO_CALL_TOOL;
     return true;
 }
 
@@ -117,7 +122,7 @@ static bool apply_policy(struct call *call, struct error *error)
     const struct request *request = &call->request;
     if (!narrowing_check(&call->context.narrowing, policy, error) ||
         !input_files_find(call, error) || !plan_run(call, error) || !cell_plan(call, error) ||
-        !input_files_fit(call, error) || !check_network(call, error))
+        !tool_plan(call, error) || !input_files_fit(call, error) || !check_network(call, error))
         return false;
     if (!decision_check_secrets(call, error) || !pin_workspace(call, error) ||
         !hash_request(call, error) || !decision_check_rules(call, error))
@@ -149,7 +154,8 @@ static bool pin_image(struct call *call, const char *image_id, struct error *err
 static bool enter_admission(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
-    uint64_t patience_ms = call->description.limits.wall_ms / 2;
+    /* A tool that a program has called may not wait for a place that this very program has. */
+    uint64_t patience_ms = call_is_nested() ? 0 : call->description.limits.wall_ms / 2;
     uint64_t waited_ms = call->admission.waited_ms;
     const struct admission_terms terms = {
         .principal = call->context.principal,
@@ -389,7 +395,10 @@ static bool run_program(struct call *call, struct error *error)
     };
     output_capture_init(&call->run.output.capture, (size_t)call->limits.stdout_bytes.default_value);
     output_capture_init(&call->run.errors.capture, (size_t)call->limits.stderr_bytes.default_value);
+    if (call->description.tools && !tool_gate_begin(call, error))
+        return false;
     bool ended = execute(call, error);
+    tool_calls_end(&call->tool_calls);
     results_end(&call->results, &call->run.results);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {

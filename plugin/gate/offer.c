@@ -118,6 +118,10 @@ static bool offers_member(const struct offer *offer, const struct request_field 
         return policy_of(offer)->sessions.max_total > 0 &&
                sandbox_mode_row(offer->configuration->mode)->session_runners != 0 &&
                grants(offer, CAPABILITY_SESSION, NULL);
+    case CAPABILITY_TOOLS:
+        return policy_of(offer)->tools.allowed[0] &&
+               sandbox_mode_row(offer->configuration->mode)->carries_tools &&
+               grants(offer, CAPABILITY_TOOLS, NULL);
     case CAPABILITY_FILES:
     case CAPABILITY_MODE_NONE:
     case CAPABILITY_COUNT:

@@ -17,6 +17,7 @@
 static const size_t SIZES[] = {
     offsetof(struct tool_host, check_content), /* 1.0 */
     offsetof(struct tool_host, open_file),     /* 1.1 */
+    offsetof(struct tool_host, call_tool),     /* 1.2 */
     sizeof(struct tool_host),
 };
 
@@ -78,6 +79,7 @@ bool host_is_sound(const struct tool_host *copy, enum host_mistake mistake, stru
         [HOST_OTHER_VERSION] = "abi_version has another major version: set it to TOOL_ABI_VERSION",
         [HOST_NO_CHECK_CAPABILITY] = "check_capability is NULL: nothing can be granted",
         [HOST_NO_AUDIT] = "audit is NULL: no start can be recorded",
+        [HOST_NO_CALL_TOOL] = "call_tool is NULL, and context_json lists tools",
     };
     if (mistake == HOST_SOUND)
         return true;
@@ -230,6 +232,26 @@ bool host_store_file(const struct tool_host *host, const char *file_json, int de
     if (taken == length)
         *ret_length = length;
     return taken == length;
+}
+
+uint32_t host_call_tool(const struct tool_host *host, uint64_t token, const char *call_json)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    if (host->call_tool)
+        host->call_tool(host->user, token, call_json, &verdict);
+    note_verdict(host, "call_tool", verdict);
+    return verdict == TOOL_VERDICT_LATER ? verdict : TOOL_VERDICT_DENY;
+}
+
+void host_cancel_tool_call(const struct tool_host *host, uint64_t token)
+{
+    if (host->cancel_tool_call)
+        host->cancel_tool_call(host->user, token);
+}
+
+bool host_calls_tools(const struct tool_host *host)
+{
+    return host->call_tool != NULL;
 }
 
 bool host_audit(const struct tool_host *host, const char *record_json)

@@ -24,6 +24,7 @@ enum host_mistake {
     HOST_OTHER_VERSION,
     HOST_NO_CHECK_CAPABILITY,
     HOST_NO_AUDIT,
+    HOST_NO_CALL_TOOL,
 };
 
 /* Copies as much as the host's struct_size covers. Of a host that is missing, too short to hold
@@ -59,6 +60,12 @@ bool host_stores_files(const struct tool_host *host);
  * in uri. descriptor: sealed; stays the caller's. */
 bool host_store_file(const struct tool_host *host, const char *file_json, int descriptor, char *uri,
                      size_t capacity, size_t *ret_length);
+/* Is there a call_tool? */
+bool host_calls_tools(const struct tool_host *host);
+/* One call of a tool, whose answer comes through tool_reply_call(). TOOL_VERDICT_LATER where it may
+ * still come, or TOOL_VERDICT_DENY for anything else; it may have come either way. */
+uint32_t host_call_tool(const struct tool_host *host, uint64_t token, const char *call_json);
+void host_cancel_tool_call(const struct tool_host *host, uint64_t token);
 /* true: the host says the record is stored. */
 bool host_audit(const struct tool_host *host, const char *record_json);
 void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);

@@ -162,6 +162,20 @@ struct policy_sessions {
     uint64_t checkpoints; /* that one keeps, each from ahead of a cell; 0: none is made */
 };
 
+/* The gateway's tools that programs may call, and how often. Patterns are names, or the beginning
+ * of names with "*" behind it. */
+struct policy_tools {
+    char **allowed;
+    char **denied;      /* which wins */
+    uint64_t max_calls; /* of one run */
+    uint64_t max_in_flight;
+    uint64_t arguments_bytes; /* of one call */
+    uint64_t result_bytes;    /* of one answer */
+    uint64_t call_timeout_ms; /* for one answer, with the wait for an approval */
+    uint64_t wait_total_ms;   /* of one run, that its wall time does not count */
+    uint64_t rate_per_s;      /* calls beyond it wait */
+};
+
 struct secret_provider;
 
 struct policy {
@@ -196,6 +210,7 @@ struct policy {
     uint64_t max_runs;   /* at the same time */
     uint64_t max_queued; /* calls that wait for their turn */
     struct policy_sessions sessions;
+    struct policy_tools tools;
     uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */
     struct policy_pool pools[SANDBOX_MODE_COUNT]; /* zeros in modes that have none */
     uint32_t outer_uid_base;
@@ -257,6 +272,7 @@ struct policy_verdict {
 /* The decision of the rules: deny before ask before allow, the default where none applies. */
 struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts);
 
+bool policy_allows_tool(const struct policy *policy, const char *name);
 bool policy_allows_secret(const struct policy *policy, const char *name);
 /* Does the secret reach the program as a file, and not as a variable? */
 bool policy_secret_is_file(const struct policy *policy, const char *name);

@@ -306,6 +306,7 @@ const struct json_member policy_members[] = {
     {"max_runs", &member_uint64, AT(max_runs), 1, RUNS_LIMIT},
     {"max_queued", &member_uint64, AT(max_queued), 0, QUEUED_LIMIT},
     {"sessions", &member_object, .members = sessions},
+    {"tools", &member_object, .members = policy_tools_members},
     {"pools", .read = policy_read_pools},
     {"outer_uids", .read = read_outer_uids},
     {"runtime_path", &policy_strings, AT(runtime_path), 1, .check = path_check_absolute},

@@ -29,7 +29,8 @@ extern const struct json_member policy_approval_members[];
 extern const struct json_member policy_secrets_members[];
 extern const struct json_member policy_images_members[];  /* beside those of the mode's engine */
 extern const struct json_member policy_content_members[]; /* of struct policy_content */
-extern const struct json_member rule_inputs_members[];    /* of struct rule_inputs */
+extern const struct json_member policy_tools_members[];
+extern const struct json_member rule_inputs_members[]; /* of struct rule_inputs */
 extern const struct json_items policy_languages;
 extern const struct json_items policy_rules;
 

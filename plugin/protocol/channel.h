@@ -35,6 +35,8 @@ enum run_fd {
     RUN_FD_FILES,       /* the same for the guest's frames of the files that the run has left */
     RUN_FD_INPUTS,      /* a socket with a datagram of one descriptor for each file by reference, in
                            their order; /dev/null: there are none */
+    RUN_FD_TOOLS,       /* a stream socket, shut down for writing, on which the answers to calls of
+                           tools arrive; /dev/null: the program has no tools */
     RUN_FD_COUNT
 };
 

@@ -30,6 +30,8 @@
  * a program gets for its own files, and still within the kernel's first table of descriptors. It
  * stays open over one execve, which starts the interpreter. */
 #define RUN_RESULTS_FD 63
+/* The same for RUN_FD_TOOLS. */
+#define RUN_TOOLS_FD 62
 
 enum run_isolation {
     RUN_ISOLATION_NONE = 0,    /* mode none: a child with limits on time and output only */
@@ -139,6 +141,8 @@ struct run_description {
     uint32_t purpose;        /* enum run_purpose */
     uint32_t network;        /* 1: a network, which one is the mode's */
     uint32_t results;        /* 1: the program gets RUN_RESULTS_FD */
+    uint32_t tools;          /* 1: and RUN_TOOLS_FD */
+    uint64_t tools_wait_ms;  /* for answers on it, beyond limits.wall_ms, in all */
     uint64_t required;       /* LAYER_BITs without which the run is refused */
     uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */
     uint32_t outer_uid_count;

@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        17
+#define PROTOCOL_VERSION        18
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
 
@@ -138,9 +138,12 @@ bool run_event_decode(const unsigned char *message, size_t length, struct run_ev
 /* Whether a run with that cause was ended by its time limit or by an order of the plugin's. */
 bool run_cause_is_order(enum run_cause cause);
 
-/* From the plugin, on the run's socket: end the run now; the byte becomes the cause of ENDED.
- * Closing the socket does the same and wants no answer. */
+/* From the plugin, on the run's socket. The first two end the run now, and become the cause of
+ * ENDED. Closing the socket does the same and wants no answer. */
 enum run_order {
     RUN_ORDER_CANCEL = 'c',       /* ends as RUN_CAUSE_CANCELLED */
     RUN_ORDER_OUTPUT_LIMIT = 'o', /* ends as RUN_CAUSE_OUTPUT_LIMIT */
+    RUN_ORDER_WAITS = 'w',        /* calls of tools are open: the wall time counts only what the
+                                     program computes */
+    RUN_ORDER_GOES_ON = 'g',      /* none is open any more */
 };

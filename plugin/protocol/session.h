@@ -43,7 +43,7 @@ enum session_order_kind {
 };
 
 #define SESSION_COLLECT_FDS   2 /* of COLLECT */
-#define SESSION_PROGRAM_FDS   7 /* of PROGRAM */
+#define SESSION_PROGRAM_FDS   8 /* of PROGRAM */
 #define SESSION_PROGRAMS_MOST 4 /* of one session */
 
 /* Both ends are of one build: sent as it is. */

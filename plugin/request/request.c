@@ -137,6 +137,7 @@ void request_clear(struct request *request)
     free(request->stdin_text);
     string_list_free(request->args);
     string_list_free(request->outputs);
+    string_list_free(request->tools);
     string_list_free(request->environment);
     for (size_t i = 0; i < request->secret_count; i++) {
         free(request->secrets[i].variable);

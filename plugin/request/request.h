@@ -25,6 +25,7 @@
 #define REQUEST_SECRETS_LIMIT     32
 #define REQUEST_FILES_LIMIT       64
 #define REQUEST_OUTPUTS_LIMIT     OUTPUT_PATTERNS_LIMIT
+#define REQUEST_TOOLS_LIMIT       64
 #define REQUEST_STRING_LIMIT      (32u << 10) /* bytes of an argument, a value, a reason */
 #define REQUEST_PATH_LIMIT        255
 #define REQUEST_REF_LIMIT         255
@@ -77,6 +78,7 @@ struct request {
     struct request_file *files; /* in the request's order, decoded */
     size_t file_count;
     char **outputs;        /* patterns of paths, NULL-terminated; NULL: absent */
+    char **tools;          /* names and beginnings of names, NULL-terminated; NULL: absent */
     uint64_t timeout_ms;   /* 0: absent */
     uint64_t memory_bytes; /* 0: absent */
     bool network;

@@ -203,6 +203,21 @@ static const struct request_field fields[] = {
      .examples = {"1", "8"},
      .hashed_as = "count",
      .differs_by_cell = true},
+    {.name = "tools",
+     .kind = REQUEST_FIELD_STRINGS,
+     HELD(tools),
+     .limit = REQUEST_TOOLS_LIMIT,
+     .capability = CAPABILITY_TOOLS,
+     .description =
+         "Tools that the program may call, by name or by the beginning of names with * behind "
+         "it. Python: import tools, then tools.NAME(argument=value), which returns the tool's "
+         "result or raises tools.ToolError. Call them in a loop and print only what you need.",
+     .read = request_read_tools,
+     .value = request_value_tools,
+     .write = request_write_tools,
+     .audited = "which ones were asked for",
+     .examples = {"[\"query_database\"]", "[\"jira.*\", \"query_database\"]"},
+     .hashed_as = "tools"},
     {.name = "reason",
      .kind = REQUEST_FIELD_STRING,
      HELD(reason),

@@ -19,6 +19,7 @@ request_reader request_read_env;
 request_reader request_read_secrets;
 request_reader request_read_files;
 request_reader request_read_outputs;
+request_reader request_read_tools;
 request_reader request_read_image;
 request_reader request_read_session;
 request_reader request_read_session_action;
@@ -34,6 +35,7 @@ request_value request_value_env;
 request_value request_value_secrets;
 request_value request_value_files;
 request_value request_value_outputs;
+request_value request_value_tools;
 
 /* The member of the canonical request, absent or not: null, an empty list, false. */
 typedef void request_writer(struct json_draft *draft, const char *name,
@@ -47,6 +49,7 @@ request_writer request_write_secrets;
 void request_write_files(struct json_draft *draft, const char *name, const struct request *request,
                          enum request_files_form form);
 request_writer request_write_outputs;
+request_writer request_write_tools;
 request_writer request_write_count;
 
 /* The files as an approver sees them. */

@@ -14,6 +14,8 @@
 #include "request/request_files.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"
+#include "vocabulary/pattern.h"
+#include "json/json_members.h"
 
 bool request_note(const struct json_place *place, struct request *request, const char *format, ...)
 {
@@ -144,24 +146,44 @@ static bool check_pattern(const struct json_place *place, const char *pattern)
            json_place_refuse(place, "must be relative, without an empty, \".\" or \"..\" part");
 }
 
-bool request_read_outputs(const struct json_place *place, json_t *value,
-                          const struct request_field *field, struct request *request)
+/* In the place of *ret. */
+static bool read_patterns(const struct json_place *place, json_t *value, size_t most,
+                          size_t bytes_limit, json_text_check *check, char ***ret)
 {
-    if (!json_read_array(place, value, 0, field->limit))
+    if (!json_read_array(place, value, 0, most))
         return false;
     CLEANUP(cleanup_string_list) char **patterns = string_list_new(json_array_size(value));
     if (!patterns)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place item_place = json_place_item(place, i);
-        if (!read_text(&item_place, json_array_get(value, i), 1, OUTPUT_PATTERN_BYTES_LIMIT,
-                       &patterns[i]) ||
-            !check_pattern(&item_place, patterns[i]))
+        if (!read_text(&item_place, json_array_get(value, i), 1, bytes_limit, &patterns[i]) ||
+            !check(&item_place, patterns[i]))
             return false;
     }
-    string_list_free(request->outputs);
-    request->outputs = TAKE_POINTER(patterns);
+    string_list_free(*ret);
+    *ret = TAKE_POINTER(patterns);
     return true;
+}
+
+bool request_read_outputs(const struct json_place *place, json_t *value,
+                          const struct request_field *field, struct request *request)
+{
+    return read_patterns(place, value, field->limit, OUTPUT_PATTERN_BYTES_LIMIT, check_pattern,
+                         &request->outputs);
+}
+
+static bool check_tool_pattern(const struct json_place *place, const char *pattern)
+{
+    return name_pattern_valid(pattern) ||
+           json_place_refuse(place, "must be a tool's name, or the beginning of one and \"*\"");
+}
+
+bool request_read_tools(const struct json_place *place, json_t *value,
+                        const struct request_field *field, struct request *request)
+{
+    return read_patterns(place, value, field->limit, TOOL_NAME_LIMIT, check_tool_pattern,
+                         &request->tools);
 }
 
 bool request_read_args(const struct json_place *place, json_t *value,

@@ -35,6 +35,11 @@ json_t *request_value_outputs(const struct request *request)
     return list_json(request->outputs);
 }
 
+json_t *request_value_tools(const struct request *request)
+{
+    return list_json(request->tools);
+}
+
 json_t *request_value_args(const struct request *request)
 {
     return list_json(request->args);
@@ -96,13 +101,24 @@ void request_write_count(struct json_draft *draft, const char *name, const struc
         json_draft_string(draft, name, NULL);
 }
 
+/* strings NULL: an empty list. */
+static void write_strings(struct json_draft *draft, const char *name, char *const *strings)
+{
+    json_draft_open(draft, name, '[');
+    for (size_t i = 0; strings && strings[i]; i++)
+        json_draft_string(draft, NULL, strings[i]);
+    json_draft_close(draft, ']');
+}
+
 void request_write_outputs(struct json_draft *draft, const char *name,
                            const struct request *request)
 {
-    json_draft_open(draft, name, '[');
-    for (size_t i = 0; request->outputs && request->outputs[i]; i++)
-        json_draft_string(draft, NULL, request->outputs[i]);
-    json_draft_close(draft, ']');
+    write_strings(draft, name, request->outputs);
+}
+
+void request_write_tools(struct json_draft *draft, const char *name, const struct request *request)
+{
+    write_strings(draft, name, request->tools);
 }
 
 void request_write_args(struct json_draft *draft, const char *name, const struct request *request)

@@ -165,6 +165,16 @@ static bool has_session(const struct result *result)
     return result->call->session;
 }
 
+static bool has_calls(const struct result *result)
+{
+    return result->call->tool_calls.made > 0;
+}
+
+static void write_calls(struct json_draft *draft, const char *name, const struct result *result)
+{
+    tool_calls_write(&result->call->tool_calls, name, draft);
+}
+
 static bool was_decided(const struct result *result)
 {
     return result->call->approval.decision[0] != '\0';
@@ -313,6 +323,15 @@ static const struct result_member members[] = {
      .description = "the session whose cell it was, where the request has one",
      .members = session_members,
      .is_given = has_session,
+     .brief = true},
+    {.name = "calls",
+     .type = RESULT_OPEN_ARRAY,
+     .optional = true,
+     .description =
+         "the tools that the program has called, the first 256: seq, tool, status, code, "
+         "duration_ms, bytes_in, bytes_out, call_sha256, approved_by",
+     .write = write_calls,
+     .is_given = has_calls,
      .brief = true},
     {.name = "approval",
      .type = RESULT_OBJECT,

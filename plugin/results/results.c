@@ -51,6 +51,8 @@ static enum frame_verdict judge(void *user, uint8_t kind, size_t length)
     struct results *results = user;
     if (kind == RESULT_FRAME_CELL && results->cell && length <= CELL_FRAME_LIMIT)
         return results->cell->ended ? FRAME_DISCARD : FRAME_KEEP;
+    if (kind == RESULT_FRAME_CALL && results->calls && tool_calls_judge(length) == FRAME_KEEP)
+        return FRAME_KEEP;
     results->refused =
         kind < RESULT_FRAME_RESULT || kind > RESULT_FRAME_OMITTED || length > RESULT_FRAME_LIMIT;
     if (results->refused)
@@ -240,6 +242,10 @@ static void take(void *user, uint8_t kind, const unsigned char *payload, size_t 
     enum result_omission why;
     if (kind == RESULT_FRAME_CELL) {
         take_cell(results, payload, length);
+        return;
+    }
+    if (kind == RESULT_FRAME_CALL) {
+        tool_calls_take(results->calls, payload, length);
         return;
     }
     json_auto_t *value = read_payload(results, payload, length, &why);

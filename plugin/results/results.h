@@ -16,6 +16,7 @@
 #include "run/frame_reader.h"
 #include "run/redaction.h"
 #include "run/session_run.h"
+#include "tools/tool_calls.h"
 #include "json/json_text.h"
 
 /* The kinds of frames; each payload is one object of JSON (docs/internals/run.md). */
@@ -24,6 +25,7 @@ enum result_frame {
     RESULT_FRAME_EXCEPTION = 2,
     RESULT_FRAME_OMITTED = 3,
     RESULT_FRAME_CELL = 4, /* of a session: its cell has ended */
+    RESULT_FRAME_CALL = 5, /* of a tool (tools/tool_frames.h): no JSON */
 };
 
 /* A longer frame is none: no program of ours sends it. */
@@ -38,9 +40,10 @@ struct results {
     size_t row_count;
     uint64_t read; /* bytes of the payloads that were looked at */
     struct results_omitted omitted;
-    size_t redacted;        /* places in which a secret was found */
-    struct cell_word *cell; /* borrowed; NULL: this is no cell */
-    json_t *defined;        /* the names that the session has then; NULL: not said */
+    size_t redacted;          /* places in which a secret was found */
+    struct cell_word *cell;   /* borrowed; NULL: this is no cell */
+    struct tool_calls *calls; /* borrowed; NULL: the program has no tools */
+    json_t *defined;          /* the names that the session has then; NULL: not said */
 
     bool refused; /* the stream was not understood to its end */
 };

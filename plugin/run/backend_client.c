@@ -67,6 +67,7 @@ void backend_run_close(struct backend_run *run)
     close_fd(TAKE_FD(run->stderr_fd));
     close_fd(TAKE_FD(run->results_fd));
     close_fd(TAKE_FD(run->files_fd));
+    close_fd(TAKE_FD(run->tools_fd));
 }
 
 static struct backend_run take_run(struct backend_run *run)
@@ -208,7 +209,7 @@ static int send_files(const struct run_input_fds *inputs, struct error *error)
 
 /* The ends that a run's backend or a session's interpreter gets. */
 struct given_ends {
-    int memfd, stdout_write, stderr_write, results_write, files_write, files, nowhere;
+    int memfd, stdout_write, stderr_write, results_write, files_write, files, tools, nowhere;
 };
 
 static void close_given(struct given_ends *ends)
@@ -219,14 +220,33 @@ static void close_given(struct given_ends *ends)
     close_fd(ends->results_write);
     close_fd(ends->files_write);
     close_fd(ends->files);
+    close_fd(ends->tools);
     close_fd(ends->nowhere);
+}
+
+/* For the answers to a program's calls of tools. No pipe: a write to one that nobody reads any more
+ * would be a signal to the gateway. Nothing is to come out of it, no byte and no descriptor. */
+static bool open_answers(int *ret_outer, int *ret_inner, struct error *error)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                        "cannot create a socket for the run's tools");
+        return false;
+    }
+    *ret_outer = pair[0];
+    *ret_inner = pair[1];
+    if (shutdown(pair[1], SHUT_WR) == 0)
+        return true;
+    error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot restrict the socket of the tools");
+    return false;
 }
 
 /* Those of ret that this makes are the caller's even where it fails. */
 static bool open_ends(const struct run_description *description, const struct run_input_fds *inputs,
                       struct backend_run *run, struct given_ends *ret, struct error *error)
 {
-    *ret = (struct given_ends){-1, -1, -1, -1, -1, -1, -1};
+    *ret = (struct given_ends){-1, -1, -1, -1, -1, -1, -1, -1};
     ret->nowhere = open_nowhere(error);
     if (ret->nowhere < 0)
         return false;
@@ -241,6 +261,8 @@ static bool open_ends(const struct run_description *description, const struct ru
         return false;
     if (description->results &&
         backend_output_pipe(&run->results_fd, &ret->results_write, error) != 0)
+        return false;
+    if (description->tools && !open_answers(&run->tools_fd, &ret->tools, error))
         return false;
     return description->outputs.files == 0 ||
            backend_output_pipe(&run->files_fd, &ret->files_write, error) == 0;
@@ -258,6 +280,7 @@ static void list_ends(const struct given_ends *ends, int stdin_fd, int events,
     ret[RUN_FD_RESULTS] = ends->results_write >= 0 ? ends->results_write : ends->nowhere;
     ret[RUN_FD_FILES] = ends->files_write >= 0 ? ends->files_write : ends->nowhere;
     ret[RUN_FD_INPUTS] = ends->files >= 0 ? ends->files : ends->nowhere;
+    ret[RUN_FD_TOOLS] = ends->tools >= 0 ? ends->tools : ends->nowhere;
 }
 
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,

@@ -32,12 +32,14 @@ struct backend_run {
     int stderr_fd;
     int results_fd;      /* the same, of frames; -1: the run has none */
     int files_fd;        /* the same, of the run's files; -1: they are not collected */
+    int tools_fd;        /* a stream socket for answers to calls of tools; -1: there are none */
     uint64_t generation; /* which start of the backend has the run */
 };
 
-#define BACKEND_RUN_EMPTY                                                                \
-    {                                                                                    \
-        .events = -1, .stdout_fd = -1, .stderr_fd = -1, .results_fd = -1, .files_fd = -1 \
+#define BACKEND_RUN_EMPTY                                                                 \
+    {                                                                                     \
+        .events = -1, .stdout_fd = -1, .stderr_fd = -1, .results_fd = -1, .files_fd = -1, \
+        .tools_fd = -1                                                                    \
     }
 
 void backend_run_close(struct backend_run *run);

@@ -28,6 +28,8 @@ struct loop {
     uint64_t told_at_ms; /* when it is told that the start takes long; UINT64_MAX: not any more */
     bool ordered_to_end;
     bool lost_backend;
+    bool told_waiting; /* the backend: for answers of tools */
+    bool waited;       /* once at least */
     struct run_outcome outcome;
 };
 
@@ -38,6 +40,8 @@ enum loop_entry {
     LOOP_RESULTS,
     LOOP_FILES,
     LOOP_CANCEL,
+    LOOP_ARRIVED, /* answers of the host's to calls of tools */
+    LOOP_ANSWERS, /* of which the program can take more */
     LOOP_ENTRY_COUNT
 };
 
@@ -154,6 +158,47 @@ static void tell_patience(struct loop *loop)
     host_output(loop->run->output.host, TOOL_STREAM_PROGRESS, text, strlen(text));
 }
 
+static bool has_answers(const struct loop *loop)
+{
+    const struct run_calls *calls = loop->run->calls;
+    return calls && loop->backend.tools_fd >= 0 && calls->has_output(calls->user);
+}
+
+static uint64_t next_wake_ms(const struct loop *loop)
+{
+    const struct run_calls *calls = loop->run->calls;
+    uint64_t due_ms = calls ? calls->due_ms(calls->user) : UINT64_MAX;
+    uint64_t wake_ms = loop->told_at_ms < loop->deadline_ms ? loop->told_at_ms : loop->deadline_ms;
+    return due_ms < wake_ms ? due_ms : wake_ms;
+}
+
+/* The backend knows how much of the wait the program's own computing is; here is only a bound. */
+static void tell_waiting(struct loop *loop, bool waits)
+{
+    const unsigned char order = waits ? RUN_ORDER_WAITS : RUN_ORDER_GOES_ON;
+    if (waits == loop->told_waiting)
+        return;
+    loop->told_waiting = waits;
+    (void)channel_send(loop->backend.events, &order, sizeof(order), NULL, 0);
+    if (!loop->waited && loop->deadline_ms != UINT64_MAX)
+        loop->deadline_ms += loop->run->description->tools_wait_ms;
+    loop->waited = true;
+}
+
+/* Also where nothing has arrived: a call of the program's may have come with its results. */
+static void serve_calls(struct loop *loop)
+{
+    const struct run_calls *calls = loop->run->calls;
+    if (!calls)
+        return;
+    if (loop->ordered_to_end)
+        calls->stop(calls->user);
+    else if (!calls->serve(calls->user, loop->backend.tools_fd))
+        order_end(loop, RUN_ORDER_CANCEL);
+    else if (loop->outcome.started)
+        tell_waiting(loop, calls->is_waiting(calls->user));
+}
+
 static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
 {
     struct pollfd entries[LOOP_ENTRY_COUNT] = {
@@ -163,10 +208,12 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         [LOOP_RESULTS] = {.fd = loop->backend.results_fd, .events = POLLIN},
         [LOOP_FILES] = {.fd = loop->run->files.fd, .events = POLLIN},
         [LOOP_CANCEL] = {.fd = loop->ordered_to_end ? -1 : loop->run->cancel_fd, .events = POLLIN},
+        [LOOP_ARRIVED] = {.fd = loop->run->calls ? loop->run->calls->wake_fd : -1,
+                          .events = POLLIN},
+        [LOOP_ANSWERS] = {.fd = has_answers(loop) ? loop->backend.tools_fd : -1, .events = POLLOUT},
     };
     tell_patience(loop);
-    uint64_t wake_ms = loop->told_at_ms < loop->deadline_ms ? loop->told_at_ms : loop->deadline_ms;
-    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(wake_ms));
+    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(next_wake_ms(loop)));
     if (ready < 0 && errno != EINTR)
         return error_set_errno(error, ERROR_BACKEND_FAILED, errno, "waiting for the run failed");
     if (ready < 0)
@@ -185,6 +232,7 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         (void)run_drain_results(&loop->drain);
     if (entries[LOOP_FILES].revents != 0)
         file_stream_read(&loop->run->files);
+    serve_calls(loop);
     if (entries[LOOP_EVENTS].revents != 0)
         return take_event(loop, ret_ended, error);
     return 0;

@@ -17,6 +17,7 @@
 #include "run/frame_reader.h"
 #include "run/output_capture.h"
 #include "run/redaction.h"
+#include "run/run_calls.h"
 #include "tool_provider.h"
 
 /* One of the two output streams on its way: pipe -> redaction -> capture and the host's on_output.
@@ -43,8 +44,9 @@ struct run {
     uint64_t output_limit; /* bytes of all streams together; more ends the run */
     struct run_stream output;
     struct run_stream errors;
-    struct frame_reader results; /* where the description has results: what they are read by */
-    struct file_stream files;    /* fd is the loop's */
+    struct frame_reader results;   /* where the description has results: what they are read by */
+    struct file_stream files;      /* fd is the loop's */
+    const struct run_calls *calls; /* borrowed; NULL: the program has no tools */
 };
 
 struct run_outcome {

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "base/utf8.h"
+#include "vocabulary/pattern.h"
 #include "json/json_members.h"
 #include "json/json_text.h"
 
@@ -21,22 +22,6 @@ static bool check_name(const struct json_place *place, const char *text)
     if (strchr(text, '*'))
         return json_place_refuse(place, "must not hold \"*\"");
     return json_check_no_control(place, text);
-}
-
-bool tool_pattern_check(const struct json_place *place, const char *text)
-{
-    const char *star = strchr(text, '*');
-    if (star && star[1] != '\0')
-        return json_place_refuse(place, "may hold \"*\" only as its last character");
-    return json_check_no_control(place, text);
-}
-
-bool tool_pattern_matches(const char *pattern, const char *name)
-{
-    size_t length = strlen(pattern);
-    if (length > 0 && pattern[length - 1] == '*')
-        return strncmp(pattern, name, length - 1) == 0;
-    return strcmp(pattern, name) == 0;
 }
 
 static bool read_schema(const struct json_place *place, json_t *value,
@@ -65,6 +50,11 @@ static const struct json_kind member_schema = {.read = read_schema, .clear = cle
 
 /* In the order of enum tool_approval. */
 static const char *const approvals[] = {"ask", "never", "always_ask", NULL};
+
+const char *tool_approval_name(enum tool_approval approval)
+{
+    return approvals[approval];
+}
 
 static const struct json_member tool_members[] = {
     {"name", &member_text, AT(name), 1, TOOL_NAME_LIMIT, .check = check_name},
@@ -211,13 +201,14 @@ static bool refuse_pattern(const struct tool_list *all, size_t index, const char
 }
 
 /* *ret_found: does it name any, be it one that is in the list already? */
-static bool add_matches(const struct tool_list *all, const char *pattern, struct tool_list *list,
-                        bool *ret_found)
+static bool add_matches(const struct tool_list *all, const char *pattern,
+                        const struct tool_filter *filter, struct tool_list *list, bool *ret_found)
 {
     *ret_found = false;
     for (size_t i = 0; i < all->count; i++) {
         const struct tool_definition *tool = &all->items[i];
-        if (!tool_pattern_matches(pattern, tool->name))
+        if (!name_pattern_matches(pattern, tool->name) ||
+            (filter && !filter->allows(filter->user, tool)))
             continue;
         *ret_found = true;
         if (!tool_list_find(list, tool->name) && !add_copy(list, tool))
@@ -226,15 +217,15 @@ static bool add_matches(const struct tool_list *all, const char *pattern, struct
     return true;
 }
 
-bool tool_list_select(const struct tool_list *all, char *const *patterns, struct tool_list *ret,
-                      struct error *error)
+bool tool_list_select(const struct tool_list *all, char *const *patterns,
+                      const struct tool_filter *filter, struct tool_list *ret, struct error *error)
 {
     CLEANUP(tool_list_clear)
     struct tool_list list = {.items = calloc(all->count + 1, sizeof(*list.items))};
     bool has_memory = list.items != NULL;
     for (size_t i = 0; has_memory && patterns && patterns[i]; i++) {
         bool found = false;
-        has_memory = add_matches(all, patterns[i], &list, &found);
+        has_memory = add_matches(all, patterns[i], filter, &list, &found);
         if (has_memory && !found)
             return refuse_pattern(all, i, patterns[i], error);
     }

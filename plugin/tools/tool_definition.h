@@ -19,7 +19,6 @@
 #define TOOL_TITLE_LIMIT       256   /* bytes */
 #define TOOL_DESCRIPTION_LIMIT 16384 /* bytes */
 #define TOOL_SCHEMA_LIMIT      65536 /* bytes of a schema's shortest text */
-#define TOOL_PATTERNS_LIMIT    64    /* names and patterns of a request */
 
 /* What the gateway wants of a person before a call. */
 enum tool_approval {
@@ -51,14 +50,17 @@ struct tool_list {
 bool tool_list_read(const struct json_place *place, json_t *value, struct tool_list *ret);
 void tool_list_clear(struct tool_list *list);
 /* NULL: it has none of that name. */
+const char *tool_approval_name(enum tool_approval approval);
 const struct tool_definition *tool_list_find(const struct tool_list *list, const char *name);
 
-/* A name, or the beginning of names with "*" behind it: "jira.*". A json_text_check. */
-bool tool_pattern_check(const struct json_place *place, const char *text);
-bool tool_pattern_matches(const char *pattern, const char *name);
+/* Whether a tool is there for the request at all. */
+struct tool_filter {
+    bool (*allows)(const void *user, const struct tool_definition *tool);
+    const void *user;
+};
 
-/* Copies of the tools that the patterns (NULL-terminated, NULL: none) name, in their order, each
- * tool once and with its identifier. false, INVALID_INPUT: one of them names no tool; the hint
- * lists what there is. */
-bool tool_list_select(const struct tool_list *all, char *const *patterns, struct tool_list *ret,
-                      struct error *error);
+/* Copies of the tools that the patterns (of vocabulary/pattern.h, NULL-terminated, NULL: none) name
+ * and the filter (NULL: any) allows, in their order, each tool once and with its identifier. false,
+ * INVALID_INPUT: one of them names no tool; the hint lists what there is. */
+bool tool_list_select(const struct tool_list *all, char *const *patterns,
+                      const struct tool_filter *filter, struct tool_list *ret, struct error *error);

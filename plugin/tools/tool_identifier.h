@@ -5,7 +5,8 @@
  */
 #pragma once
 
-#define TOOL_NAME_LIMIT      128                    /* bytes of a tool's name */
+#include "vocabulary/pattern.h"
+
 #define TOOL_IDENTIFIER_SIZE (TOOL_NAME_LIMIT + 16) /* with "_", a number and the NUL */
 
 /* Each byte outside [A-Za-z0-9_] becomes "_". In front comes "_", where the identifier would begin

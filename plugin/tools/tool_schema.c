@@ -468,7 +468,7 @@ static bool check_value(struct check *check, const struct link *link, json_t *sc
     return fits;
 }
 
-bool tool_schema_is_checked(json_t *schema, char ret_unchecked[TOOL_SCHEMA_PLACE_SIZE])
+static bool all_is_checked(json_t *schema, char ret_unchecked[TOOL_SCHEMA_PLACE_SIZE])
 {
     struct json_place root = json_place_root("schema", ERROR_INVALID_INPUT, NULL);
     struct json_place unchecked = root;
@@ -482,7 +482,7 @@ void tool_schema_check(json_t *schema, json_t *arguments, struct tool_schema_res
     static const struct link whole = {.above = NULL};
     struct check check = {.result = ret, .steps = TOOL_SCHEMA_STEPS};
     *ret = (struct tool_schema_result){.fits = false};
-    ret->fully_checked = tool_schema_is_checked(schema, ret->unchecked);
+    ret->fully_checked = all_is_checked(schema, ret->unchecked);
     ret->fits = check_value(&check, &whole, schema, arguments) && !check.given_up;
 }
 

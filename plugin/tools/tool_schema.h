@@ -37,5 +37,3 @@ json_t *tool_arguments_read(const char *bytes, size_t length, size_t limit, stru
 
 /* schema: an object. */
 void tool_schema_check(json_t *schema, json_t *arguments, struct tool_schema_result *ret);
-/* Are all keywords of the schema checked? ret_unchecked: as in the result. */
-bool tool_schema_is_checked(json_t *schema, char ret_unchecked[TOOL_SCHEMA_PLACE_SIZE]);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "vocabulary/handle.h"
+#include "vocabulary/pattern.h"
 
 #define HOST_LIMIT 253 /* RFC 1035 */
 
@@ -105,6 +106,8 @@ bool capability_entry_valid(const char *text)
         return true;
     if (entry.capability == CAPABILITY_SECRETS)
         return handle_name_valid(entry.parameter, strlen(entry.parameter));
+    if (entry.capability == CAPABILITY_TOOLS)
+        return tool_name_valid(entry.parameter);
     return entry.capability == CAPABILITY_NETWORK && is_endpoint(entry.parameter);
 }
 

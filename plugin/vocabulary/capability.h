@@ -21,6 +21,7 @@
     X(FILES, "sandbox.exec.files", true, "put files into the working directory")                  \
     X(IMAGE, "sandbox.exec.image", false, "choose an image of the policy's list (docker mode)")   \
     X(SESSION, "sandbox.exec.session", true, "keep an interpreter's state between calls")         \
+    X(TOOLS, "sandbox.exec.tools", false, "let programs call tools of the gateway")               \
     X(MODE_NONE, "sandbox.exec.mode.none", false, "run without isolation where the mode is none") \
     X(LIMITS_EXTENDED, "sandbox.exec.limits.extended", true,                                      \
       "ask for more than the default of a limit, up to the policy's ceiling")
@@ -41,7 +42,8 @@ const char *capability_meaning(enum capability capability);
 bool capability_is_default_grant(enum capability capability);
 
 /* Whether it is an entry of a list: a name of the table, and a parameter only where it has one: of
- * secrets a secret's name, of network HOST:PORT (lower case; [ADDRESS]:PORT for IPv6). */
+ * secrets a secret's name, of tools a tool's, of network HOST:PORT (lower case; [ADDRESS]:PORT for
+ * IPv6). */
 bool capability_entry_valid(const char *entry);
 
 /* Whether the list (entries that are valid; NULL-terminated) grants it. parameter NULL: all of it,

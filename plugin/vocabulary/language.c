@@ -19,6 +19,7 @@ static const struct language languages[] = {
     {.name = "python",
      .aliases = python_aliases,
      .has_results = true,
+     .calls_tools = true,
      .cells = RUN_INTERPRETER_PYTHON},
     {.name = "javascript",
      .aliases = javascript_aliases,

@@ -15,6 +15,7 @@ struct language {
     const char *name;
     const char *const *aliases; /* NULL-terminated */
     bool has_results;           /* its programs can send results */
+    bool calls_tools;           /* and call tools of the gateway */
     enum run_interpreter cells; /* the runner that takes the cells of its sessions; none: it has no
                                    sessions */
 };

@@ -59,6 +59,7 @@ struct sandbox_mode_row {
     uint32_t session_runners;  /* bits of enum run_interpreter: those that stay between calls */
     bool keeps_checkpoints;    /* of the cells of a session */
     bool measures_cells;       /* so each has a limit of processor time */
+    bool carries_tools;        /* a program can call tools of the gateway */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */
     const char *network;       /* whose network a program has, where it has one */

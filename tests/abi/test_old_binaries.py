@@ -35,8 +35,8 @@ def never(*_):
 def test_providers_of_before_run():
     for version, (minor, size) in SIZES.items():
         library = ctypes.CDLL(os.environ[f"OLD_PROVIDER_{version}"])
-        tap.equal((library.tool_abi_version(), ctypes.sizeof(ToolHost)), (1 << 16 | minor, 104))
-        host, output = Host(check_content=never, open_file=never, store_file=never), ctypes.c_char_p()
+        tap.equal((library.tool_abi_version(), ctypes.sizeof(ToolHost)), (1 << 16 | minor, 120))
+        host, output = Host(check_content=never, open_file=never, store_file=never, call_tool=never, cancel_tool_call=never), ctypes.c_char_p()
         library.tool_invoke.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
         tap.equal(library.tool_invoke(b"t", b"{}", ctypes.byref(host.struct), ctypes.byref(output)), OK)
         tap.equal((json.loads(output.value), host.logs), ({"granted": True, "size": size}, [(3, "as ever")]), version)

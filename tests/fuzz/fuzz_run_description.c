@@ -48,7 +48,7 @@ static void check(const struct run_description *description)
 {
     MUST(strspn(description->run_id, "0123456789abcdef") == RUN_ID_LENGTH);
     MUST(description->isolation <= RUN_ISOLATION_SANDBOX && description->network <= 1 &&
-         description->results <= 1);
+         description->results <= 1 && description->tools <= 1);
     MUST(description->purpose < RUN_PURPOSE_COUNT);
     MUST(description->argv[0] && description->argv[0][0]);
     must_be_absolute(description->runtime_path);

@@ -56,7 +56,8 @@ class ThisHost(Host):
     """Answers by a function; stores no record of a start, so that nothing runs."""
 
     def __init__(self, grants):
-        super().__init__(secrets={"a": b"value-of-a", "b": b"value-of-b"})
+        super().__init__(secrets={"a": b"value-of-a", "b": b"value-of-b"}, context={"tools": [{"name": "add", "input_schema": {}}]},
+                         call_tool=lambda *_: None)
         self.grants, self.asked = grants, []
 
     def check_capability(self, capability, verdict):

@@ -54,6 +54,8 @@ WHOLE = {
     "results": {"max_items": 1, "text_bytes": 2, "image_bytes": 3, "total_bytes": 4, "images_with_secrets": True},
     "max_runs": 8, "max_queued": 9, "memory_total_bytes": 268435456,
     "sessions": {"max_total": 1, "max_per_principal": 2, "max_cells": 3, "idle_ms": 1000, "age_ms": 2000},
+    "tools": {"allowed": ["query_database", "jira.*"], "denied": ["jira.delete"], "max_calls": 1, "max_in_flight": 2, "arguments_bytes": 3, "result_bytes": 64,
+              "call_timeout_ms": 5, "wait_total_ms": 0, "rate_per_s": 6},
     "pools": {"docker": {"ready": 1, "idle_ms": 2}, "process": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3}},
     "outer_uids": {"first": 100000, "count": 100}, "runtime_path": ["/usr/bin"], "view": {"read_only": ["/usr", "/bin"]},
     "environment": {"LANG": "C", "TZ": None}, "environment_without_network": {"A": "b", "PIP_RETRIES": None},

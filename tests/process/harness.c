@@ -218,6 +218,7 @@ static bool try_begin(const struct backend *backend, const struct run_descriptio
         [RUN_FD_FILES] = files_end < 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC)
                                        : fcntl(files_end, F_DUPFD_CLOEXEC, 0),
         [RUN_FD_INPUTS] = inputs_of(description),
+        [RUN_FD_TOOLS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
     };
     char kind = CONTROL_RUN;
     bool sent = channel_send(backend->control, &kind, 1, fds, RUN_FD_COUNT) == 0;

@@ -30,9 +30,11 @@ CHECK_CONTENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.
 OPEN_FILE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_uint64), VERDICT)
 STORE_FILE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t,
                               ctypes.POINTER(ctypes.c_size_t), VERDICT)
+CALL_TOOL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p, VERDICT)
+CANCEL_TOOL_CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 CALLBACK_TYPES = {"check_capability": CHECK_CAPABILITY, "request_approval": REQUEST_APPROVAL,
                   "read_secret": READ_SECRET, "audit": AUDIT, "on_output": ON_OUTPUT, "log": LOG, "check_content": CHECK_CONTENT,
-                  "open_file": OPEN_FILE, "store_file": STORE_FILE}
+                  "open_file": OPEN_FILE, "store_file": STORE_FILE, "call_tool": CALL_TOOL, "cancel_tool_call": CANCEL_TOOL_CALL}
 
 
 class ToolHost(ctypes.Structure):
@@ -40,7 +42,8 @@ class ToolHost(ctypes.Structure):
                 ("call_id", ctypes.c_uint64), ("context_json", ctypes.c_char_p),
                 ("check_capability", CHECK_CAPABILITY), ("request_approval", REQUEST_APPROVAL),
                 ("read_secret", READ_SECRET), ("audit", AUDIT), ("on_output", ON_OUTPUT), ("log", LOG),
-                ("check_content", CHECK_CONTENT), ("open_file", OPEN_FILE), ("store_file", STORE_FILE)]
+                ("check_content", CHECK_CONTENT), ("open_file", OPEN_FILE), ("store_file", STORE_FILE),
+                ("call_tool", CALL_TOOL), ("cancel_tool_call", CANCEL_TOOL_CALL)]
 
 
 class Host:
@@ -61,7 +64,7 @@ class Host:
             else:
                 setattr(self.struct, name, kind(lambda user, *rest, call=function: call(*rest)))
 
-    check_content = open_file = store_file = None  # not offered, unless they are given
+    check_content = open_file = store_file = call_tool = cancel_tool_call = None  # not offered, unless they are given
 
     def check_capability(self, capability, verdict):
         verdict[0] = ALLOW if capability.decode() in self.capabilities else DENY
@@ -166,3 +169,8 @@ class Provider:
     def reply(self, token, decision):
         text = json.dumps(decision).encode() if isinstance(decision, dict) else decision
         return self.library.tool_reply_approval(token, text)
+
+    def reply_call(self, token, reply):
+        """Answers a call of a tool: with an object, or bytes as they are."""
+        text = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+        return self.library.tool_reply_call(ctypes.c_uint64(token), text, ctypes.c_size_t(len(text)))

@@ -212,7 +212,7 @@ START_TEST(numbers_identifiers_that_clash)
     struct error error;
     char *patterns[] = {(char[]){"a_b_2"}, (char[]){"a.b"}, (char[]){"a*"}, NULL};
     must_read("[" TOOL("a.b") "," TOOL("a-b") "," TOOL("a_b") "," TOOL("a_b_2") "]", &all);
-    ck_assert_msg(tool_list_select(&all, patterns, &chosen, &error), "%s", error.message);
+    ck_assert_msg(tool_list_select(&all, patterns, NULL, &chosen, &error), "%s", error.message);
     ck_assert_uint_eq(chosen.count, 4);
     ck_assert_str_eq(chosen.items[0].identifier, "a_b_2");
     ck_assert_str_eq(chosen.items[1].identifier, "a_b");
@@ -236,7 +236,7 @@ START_TEST(numbers_the_longest_names)
                    "},{\"name\":\"%.127s.\"," SCHEMA "}]",
                    name, name, name);
     must_read(text, &all);
-    ck_assert(tool_list_select(&all, patterns, &chosen, &error));
+    ck_assert(tool_list_select(&all, patterns, NULL, &chosen, &error));
     ck_assert_uint_eq(strlen(chosen.items[2].identifier), 1 + TOOL_NAME_LIMIT + 2);
 }
 END_TEST
@@ -248,7 +248,7 @@ START_TEST(selects)
     struct error error;
     char *patterns[] = {(char[]){"jira.*"}, (char[]){"mail"}, (char[]){"jira.b"}, NULL};
     must_read("[" TOOL("mail") "," TOOL("jira.b") "," TOOL("jira") "," TOOL("jira.a") "]", &all);
-    ck_assert_msg(tool_list_select(&all, patterns, &chosen, &error), "%s", error.message);
+    ck_assert_msg(tool_list_select(&all, patterns, NULL, &chosen, &error), "%s", error.message);
     ck_assert_uint_eq(chosen.count, 3);
     ck_assert_str_eq(chosen.items[0].name, "jira.b");
     ck_assert_str_eq(chosen.items[1].name, "jira.a");
@@ -256,7 +256,7 @@ START_TEST(selects)
     ck_assert_str_eq(chosen.items[2].digest, all.items[0].digest);
     ck_assert_str_eq(all.items[0].identifier, "");
     tool_list_clear(&chosen);
-    ck_assert(tool_list_select(&all, NULL, &chosen, &error));
+    ck_assert(tool_list_select(&all, NULL, NULL, &chosen, &error));
     ck_assert_uint_eq(chosen.count, 0);
 }
 END_TEST
@@ -270,29 +270,26 @@ START_TEST(names_what_there_is)
     CLEANUP_FREE char *text = many_tools(12);
     char *patterns[] = {(char[]){"t*"}, (char[]){"u\x1b*"}, NULL};
     must_read(text, &all);
-    ck_assert(!tool_list_select(&all, patterns, &chosen, &error));
+    ck_assert(!tool_list_select(&all, patterns, NULL, &chosen, &error));
     ck_assert_int_eq(error.code, ERROR_INVALID_INPUT);
     ck_assert_str_eq(error.message, "request: /tools/1: the gateway has no tool \"u?*\"");
     ck_assert_str_eq(error.hint,
                      "the gateway offers t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more");
     ck_assert_ptr_null(chosen.items);
-    ck_assert(!tool_list_select(&none, patterns, &chosen, &error));
+    ck_assert(!tool_list_select(&none, patterns, NULL, &chosen, &error));
     ck_assert_str_eq(error.hint, "the gateway offers no tools to programs: leave the member out");
 }
 END_TEST
 
 START_TEST(knows_patterns)
 {
-    struct error error;
-    struct json_place place = json_place_root("request", ERROR_INVALID_INPUT, &error);
-    ck_assert(tool_pattern_check(&place, "a") && tool_pattern_check(&place, "a.*") &&
-              tool_pattern_check(&place, "*"));
-    ck_assert(!tool_pattern_check(&place, "a*b") && !tool_pattern_check(&place, "**") &&
-              !tool_pattern_check(&place, "a\n"));
-    ck_assert(tool_pattern_matches("a.*", "a.b") && tool_pattern_matches("a.*", "a.") &&
-              tool_pattern_matches("*", "a") && tool_pattern_matches("a", "a"));
-    ck_assert(!tool_pattern_matches("a.*", "a") && !tool_pattern_matches("a", "ab") &&
-              !tool_pattern_matches("a*", "ba") && !tool_pattern_matches("", "a"));
+    ck_assert(name_pattern_valid("a") && name_pattern_valid("a.*") && name_pattern_valid("*"));
+    ck_assert(!name_pattern_valid("a*b") && !name_pattern_valid("**") &&
+              !name_pattern_valid("a\n"));
+    ck_assert(name_pattern_matches("a.*", "a.b") && name_pattern_matches("a.*", "a.") &&
+              name_pattern_matches("*", "a") && name_pattern_matches("a", "a"));
+    ck_assert(!name_pattern_matches("a.*", "a") && !name_pattern_matches("a", "ab") &&
+              !name_pattern_matches("a*", "ba") && !name_pattern_matches("", "a"));
 }
 END_TEST
 

@@ -112,7 +112,7 @@ START_TEST(writes_the_tools)
         0, NULL);
     size_t length = 0;
     ck_assert_msg(tool_list_read(&place, json, &all), "%s", error.message);
-    ck_assert(tool_list_select(&all, patterns, &chosen, &error));
+    ck_assert(tool_list_select(&all, patterns, NULL, &chosen, &error));
     CLEANUP_FREE unsigned char *frame = tool_list_frame(&chosen, &length);
     ck_assert_ptr_nonnull(frame);
     ck_assert_uint_eq(length, 5 + strlen(text));

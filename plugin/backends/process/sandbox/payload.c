@@ -96,7 +96,8 @@ static _Noreturn void become_program(struct sandbox *sandbox)
         shell_command(&program, &description, sandbox->files) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "compose the command");
     begin_run(sandbox);
-    if (description.results && fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0)
+    if ((description.results && fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0) ||
+        (description.tools && fcntl(RUN_TOOLS_FD, F_SETFD, 0) < 0))
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
     program_execute(&program, &description, sandbox->report, sandbox->supervisor,
                     &sandbox->isolation);

@@ -46,13 +46,15 @@ static int given_fd(const struct handed_over *given, enum run_fd which)
 
 /* 0-2 become the run's, and the received descriptors are closed but for the socket of its inputs.
  */
-static bool take_streams(const struct handed_over *given, bool has_results)
+static bool take_streams(const struct handed_over *given, const struct run_description *run)
 {
     if (dup2(given_fd(given, RUN_FD_STDIN), STDIN_FILENO) < 0 ||
         dup2(given_fd(given, RUN_FD_STDOUT), STDOUT_FILENO) < 0 ||
         dup2(given_fd(given, RUN_FD_STDERR), STDERR_FILENO) < 0)
         return false;
-    if (has_results && dup3(given_fd(given, RUN_FD_RESULTS), RUN_RESULTS_FD, O_CLOEXEC) < 0)
+    if (run->results && dup3(given_fd(given, RUN_FD_RESULTS), RUN_RESULTS_FD, O_CLOEXEC) < 0)
+        return false;
+    if (run->tools && dup3(given_fd(given, RUN_FD_TOOLS), RUN_TOOLS_FD, O_CLOEXEC) < 0)
         return false;
     for (size_t i = 0; i < COUNT_OF(given->fds); i++)
         if (given->fds[i] != given_fd(given, RUN_FD_INPUTS))
@@ -84,7 +86,7 @@ void take_run(struct sandbox *sandbox, struct run_description *ret)
         main_program_fail(sandbox->report,
                           errno == ENOMEM ? RUN_FAILURE_INTERNAL : RUN_FAILURE_DESCRIPTION, errno,
                           "read the description");
-    if (!take_streams(&given, ret->results != 0))
+    if (!take_streams(&given, ret))
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
     sandbox->inputs = given_fd(&given, RUN_FD_INPUTS);
     settle_control_groups(sandbox, &given.isolation);

@@ -109,6 +109,11 @@ static void handle_order(struct run *run)
         close_fd(fds[i]);
     if (length == sizeof(message.session))
         return;
+    if (length == sizeof(message.order) &&
+        (message.order == RUN_ORDER_WAITS || message.order == RUN_ORDER_GOES_ON)) {
+        run_wait_order(run, message.order == RUN_ORDER_WAITS);
+        return;
+    }
     if (length == sizeof(message.order)) {
         run_order_end(run, message.order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
                                                                    : RUN_CAUSE_CANCELLED);
@@ -118,13 +123,12 @@ static void handle_order(struct run *run)
     close_fd(TAKE_FD(run->socket));
 }
 
-/* 0, never, for no limit and for one beyond the clock. */
-static uint64_t wall_deadline(const struct run *run)
+uint64_t run_wall_deadline(const struct run *run)
 {
     uint64_t wall_us;
     uint64_t deadline;
     if (__builtin_mul_overflow(run->limits.wall_ms, UINT64_C(1000), &wall_us) || wall_us == 0 ||
-        __builtin_add_overflow(run->started_us, wall_us, &deadline))
+        __builtin_add_overflow(run->started_us + run->waiting.credit_us, wall_us, &deadline))
         return 0;
     return deadline;
 }
@@ -136,7 +140,7 @@ static void send_started(struct run *run)
     if (!run->evidence.killed)
         run->deadline_us = run->session.idle_ms > 0
                                ? session_clock_begin(&run->clock, &run->session, run->started_us)
-                               : wall_deadline(run);
+                               : run_wall_deadline(run);
     struct run_event event = {
         .type = RUN_EVENT_STARTED,
         .isolation = run->event.isolation,
@@ -346,6 +350,8 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         run_session_expire(run);
         return false;
     }
+    if (run->started && run_wait_goes_on(run))
+        return false;
     if (!run->started)
         run_event_fail(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
     run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);

@@ -101,7 +101,7 @@ void run_session_added(struct run *run, const struct report *report)
     send_added(run, report);
 }
 
-static bool read_processor_time(const struct run *run, uint64_t *ret_us)
+bool run_processor_time(const struct run *run, uint64_t *ret_us)
 {
     return cgroup_processor_time(&run->process->cgroup, ret_us) ||
            tree_time_read(run->process->pid, ret_us);
@@ -118,7 +118,7 @@ static uint64_t processors(void)
 static bool measure_begin(struct run *run)
 {
     run->cpu_used_us = 0;
-    run->cpu_measured = read_processor_time(run, &run->cpu_begin_us);
+    run->cpu_measured = run_processor_time(run, &run->cpu_begin_us);
     if (!run->cpu_measured) {
         run->clock.cpu_limit_us = 0;
         run->deadline_us = run->clock.cell_end_us;
@@ -130,7 +130,7 @@ static bool measure_begin(struct run *run)
 static void measure_again(struct run *run)
 {
     uint64_t now_us;
-    if (read_processor_time(run, &now_us) && now_us > run->cpu_begin_us + run->cpu_used_us)
+    if (run_processor_time(run, &now_us) && now_us > run->cpu_begin_us + run->cpu_used_us)
         run->cpu_used_us = now_us - run->cpu_begin_us;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "backends/common/session_clock.h"
+#include "backends/common/waiting_clock.h"
 #include "backends/process/messages/report.h"
 #include "backends/process/supervisor/cause.h"
 #include "backends/process/supervisor/launch/sandbox_handle.h"
@@ -32,15 +33,16 @@ struct run {
     uint64_t deadline_us;
     struct run_limits limits;
     struct run_session session;
-    struct session_clock clock;  /* of a session that has started */
-    uint32_t program;            /* the number of the interpreter whose cell is under way */
-    bool is_adding;              /* its init was told to start another one */
-    bool cpu_measured;           /* its cell was, so that the next two are known */
-    uint64_t cpu_begin_us;       /* of its sandbox, when its cell was measured first */
-    uint64_t cpu_used_us;        /* since then, when it was measured last */
-    bool restoring;              /* its init was told to undo the last cell, ... */
-    enum run_cause restored_for; /* ... for this reason; EXIT: the plugin wants it */
-    struct run_evidence before;  /* the counts of the cells that were undone */
+    struct waiting_clock waiting; /* for answers to its calls of tools */
+    struct session_clock clock;   /* of a session that has started */
+    uint32_t program;             /* the number of the interpreter whose cell is under way */
+    bool is_adding;               /* its init was told to start another one */
+    bool cpu_measured;            /* its cell was, so that the next two are known */
+    uint64_t cpu_begin_us;        /* of its sandbox, when its cell was measured first */
+    uint64_t cpu_used_us;         /* since then, when it was measured last */
+    bool restoring;               /* its init was told to undo the last cell, ... */
+    enum run_cause restored_for;  /* ... for this reason; EXIT: the plugin wants it */
+    struct run_evidence before;   /* the counts of the cells that were undone */
     struct run_evidence evidence;
     struct run_event event; /* ENDED, as it builds up */
     char directory[64];     /* of an unconfined run */
@@ -53,6 +55,16 @@ void run_remove_leftovers(struct run *run);
 /* run.c: where the run may have left files, its init kills the tree and lives on to hand them over.
  * One that does not say in time that the tree is gone is killed. */
 void run_order_end(struct run *run, enum run_cause cause);
+/* When its wall time is over; 0, never, for no limit and for one beyond the clock. */
+uint64_t run_wall_deadline(const struct run *run);
+/* The processor time of all its processes so far; false: nothing tells it. */
+bool run_processor_time(const struct run *run, uint64_t *ret_us);
+
+/* run_wait.c: calls of tools are open, or none is. */
+void run_wait_order(struct run *run, bool waits);
+/* Its wall time is over: has it spent some of that waiting, so that it goes on? */
+bool run_wait_goes_on(struct run *run);
+
 /* From the control groups and that of the tree, into event and evidence. */
 void run_read_usage(struct run *run, const struct tree_usage *tree);
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frames on their way to a program that calls tools: kept until its socket takes them. Owned by
+ * the run, on the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/tool_answer.h"
+#include "tools/tool_definition.h"
+
+/* {0} is an empty one. */
+struct answer_queue {
+    unsigned char *bytes;
+    size_t length;
+    size_t capacity;
+    size_t sent;
+    size_t full;     /* from so many bytes that wait on, nothing more is begun */
+    bool has_closed; /* the program reads no answer any more */
+};
+
+/* With the first frame, which describes the tools. false: no memory. */
+bool answer_queue_begin(struct answer_queue *queue, const struct tool_list *tools,
+                        uint64_t result_bytes);
+void answer_queue_clear(struct answer_queue *queue);
+/* Without memory the program hears nothing more, and its read has an end. */
+void answer_queue_add(struct answer_queue *queue, uint32_t number,
+                      const struct tool_answer *answer);
+bool answer_queue_has_some(const struct answer_queue *queue);
+bool answer_queue_is_full(const struct answer_queue *queue);
+/* As much as the socket takes now; -1: there is none any more. */
+void answer_queue_write(struct answer_queue *queue, int socket);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls of the gateway's tools that the program of one run makes: their budgets, their turns,
+ * their deadlines, and the answers on their way to the program. What decides is the gate's
+ * (tool_call.h). Runs on the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "policy/policy.h"
+#include "run/frame_reader.h"
+#include "run/run_calls.h"
+#include "tools/answer_queue.h"
+#include "tools/tool_call.h"
+#include "tools/tool_inbox.h"
+#include "tools/tool_rate.h"
+#include "json/json_text.h"
+
+#define TOOL_ROWS_LIMIT 256 /* calls that a result tells one by one */
+
+/* All borrowed until tool_calls_end(). */
+struct tool_calls_terms {
+    const struct tool_list *tools;
+    const struct policy_tools *limits;
+    const char *run_id;
+    struct tool_gate gate;
+};
+
+struct tool_calls {
+    struct tool_calls_terms terms;
+    struct tool_inbox inbox;
+    struct run_calls served; /* what the loop around the run calls */
+    struct tool_rate rate;
+    struct tool_call *first; /* that have not ended, oldest first */
+    struct tool_call **end;
+    bool *allowed;    /* by the index of the selection: an approver has allowed all of this run */
+    uint64_t made;    /* so many have come */
+    size_t in_flight; /* an approver or the host has them */
+    size_t waiting_bytes; /* of the arguments of those that wait for their turn */
+    struct answer_queue answers;
+    bool has_ended;         /* nothing is begun any more */
+    bool ends_run;          /* an approver wants the run ended */
+    struct json_draft rows; /* of the result's "calls", with commas between them */
+    size_t row_count;
+};
+
+/* Begins with the tools' frame as output. false with error; tool_calls_end() is fine either way. */
+bool tool_calls_begin(struct tool_calls *calls, const struct tool_calls_terms *terms,
+                      struct error *error);
+/* A frame of the program's: may it come, and here it is. */
+enum frame_verdict tool_calls_judge(size_t length);
+void tool_calls_take(struct tool_calls *calls, const unsigned char *payload, size_t length);
+/* Ends one that is in no list: the program hears that code, and the call is released. */
+void tool_calls_fail(struct tool_calls *calls, struct tool_call *call, enum tool_error_code error,
+                     const char *message);
+/* Nothing more of the program's counts: withdraws what the host has, and releases everything but
+ * the rows. Before the run's result. */
+void tool_calls_end(struct tool_calls *calls);
+void tool_calls_clear(struct tool_calls *calls);
+/* As a member of the result. */
+void tool_calls_write(const struct tool_calls *calls, const char *name, struct json_draft *draft);

@@ -453,7 +453,10 @@ bool cell_has_history(const struct call *call)
 static void write_cells(struct json_draft *draft, const struct call *call)
 {
     bool has = cell_has_history(call);
-    json_draft_value(draft, "cells", has ? json_incref(call->session->cells) : json_array());
+    if (has)
+        session_write_cells(call->session, "cells", draft);
+    else
+        json_draft_value(draft, "cells", json_array());
     json_draft_integer(draft, "count", has ? (int64_t)call->session->cell_count : 0);
 }
 

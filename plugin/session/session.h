@@ -16,6 +16,7 @@
 #include "run/session_run.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/canonical.h"
+#include "json/json_text.h"
 
 #define SESSION_NEW          "new" /* in a request, where others have an id */
 #define SESSION_ID_LENGTH    34    /* "s_" and 32 hexadecimal digits */
@@ -85,8 +86,9 @@ struct session {
     enum session_loss loss;
     struct session_run run;
 
-    /* What ran in it: of the last cells an array of {language, code_sha256, first_line, exit_code,
-     * defined, undone}, of all of them their number and a hash over their requests. */
+    /* What ran in it: of the last cells an array of texts, each the canonical JSON of {language,
+     * code_sha256, first_line, exit_code, defined, undone}; of all of them their number and a hash
+     * over their requests. */
     json_t *cells;
     _Atomic uint64_t cell_count; /* read under the lock too, while a call has the session */
     uint64_t undoable;           /* the last ones, one after the other */
@@ -139,6 +141,9 @@ void session_note_cell(struct session *session, const char *language, const char
 
 /* Notes that the last cell which was not undone has been. It stays in the history. */
 void session_note_undone(struct session *session);
+
+/* The last cells, as an array of objects. */
+void session_write_cells(const struct session *session, const char *name, struct json_draft *draft);
 
 /* Ends it where an operator has asked for that while a call has it. */
 void session_end_as_wanted(struct session *session);

@@ -6,11 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/utf8.h"
+#include "json/json_text.h"
 
-static json_t *first_line(const char *code, size_t length)
+/* The last member of a cell, in the canonical order. */
+#define RAN    "\"undone\":false}"
+#define UNDONE "\"undone\":true}"
+
+static void first_line(const char *code, size_t length, char line[SESSION_LINE + 1])
 {
-    char line[SESSION_LINE + 1];
     const char *end = code + length;
     while (code < end && (*code == '\n' || *code == '\r'))
         code++;
@@ -20,7 +25,29 @@ static json_t *first_line(const char *code, size_t length)
     memcpy(line, code, used);
     line[used] = '\0';
     utf8_end_whole(line);
-    return json_string(line);
+}
+
+/* A new reference to a text: every later cell's approver sees it, so it is written once. NULL: no
+ * memory. */
+static json_t *describe_cell(const char *language, const char *code, size_t code_length,
+                             int32_t exit_code, json_t *defined)
+{
+    char line[SESSION_LINE + 1];
+    char code_sha256[SHA256_HEX_LENGTH + 1];
+    struct json_draft cell = {.order = JSON_ORDER_SORTED};
+    size_t length = 0;
+    first_line(code, code_length, line);
+    sha256_hex(code, code_length, code_sha256);
+    json_draft_open(&cell, NULL, '{');
+    json_draft_string(&cell, "code_sha256", code_sha256);
+    json_draft_value(&cell, "defined", defined ? json_incref(defined) : json_null());
+    json_draft_integer(&cell, "exit_code", exit_code);
+    json_draft_string(&cell, "first_line", line);
+    json_draft_string(&cell, "language", language);
+    json_draft_boolean(&cell, "undone", false);
+    json_draft_close(&cell, '}');
+    CLEANUP_FREE char *text = json_draft_take(&cell, &length);
+    return text ? json_stringn_nocheck(text, length) : NULL;
 }
 
 static void extend_history(struct session *session, const char *word)
@@ -34,13 +61,8 @@ void session_note_cell(struct session *session, const char *language, const char
                        const char *code, size_t code_length, int32_t exit_code, json_t *defined,
                        uint64_t most_undoable)
 {
-    char code_sha256[SHA256_HEX_LENGTH + 1];
+    json_t *cell = describe_cell(language, code, code_length, exit_code, defined);
     extend_history(session, request_sha256);
-    sha256_hex(code, code_length, code_sha256);
-    json_t *cell =
-        json_pack("{s:s, s:s, s:o?, s:i, s:O?, s:b}", "language", language, "code_sha256",
-                  code_sha256, "first_line", first_line(code, code_length), "exit_code", exit_code,
-                  "defined", defined, "undone", 0);
     session->cell_count++;
     session->undoable = session->undoable < most_undoable ? session->undoable + 1 : most_undoable;
     if (json_array_size(session->cells) == SESSION_CELLS_SHOWN)
@@ -51,15 +73,44 @@ void session_note_cell(struct session *session, const char *language, const char
     session_end_as_wanted(session);
 }
 
+static bool is_undone(const json_t *cell)
+{
+    size_t length = json_string_length(cell);
+    return strcmp(json_string_value(cell) + length - strlen(UNDONE), UNDONE) == 0;
+}
+
+/* false: no memory. */
+static bool mark_undone(json_t *cells, size_t index)
+{
+    const json_t *cell = json_array_get(cells, index);
+    size_t kept = json_string_length(cell) - strlen(RAN);
+    size_t length = kept + strlen(UNDONE);
+    CLEANUP_FREE char *text = malloc(length + 1);
+    if (!text)
+        return false;
+    memcpy(text, json_string_value(cell), kept);
+    memcpy(text + kept, UNDONE, strlen(UNDONE) + 1);
+    return json_array_set_new(cells, index, json_stringn_nocheck(text, length)) == 0;
+}
+
 void session_note_undone(struct session *session)
 {
     extend_history(session, "undone");
     session->undoable -= session->undoable > 0;
-    for (size_t i = json_array_size(session->cells); i > 0; i--) {
-        json_t *cell = json_array_get(session->cells, i - 1);
-        if (json_is_true(json_object_get(cell, "undone")))
-            continue;
-        (void)json_object_set_new(cell, "undone", json_true()); /* the member is there: no memory */
-        return;
-    }
+    for (size_t i = json_array_size(session->cells); i > 0; i--)
+        if (!is_undone(json_array_get(session->cells, i - 1))) {
+            if (!mark_undone(session->cells, i - 1))
+                session_lose(session, SESSION_LOSS_CRASHED);
+            return;
+        }
+}
+
+void session_write_cells(const struct session *session, const char *name, struct json_draft *draft)
+{
+    size_t i;
+    json_t *cell;
+    json_draft_open(draft, name, '[');
+    json_array_foreach(session->cells, i, cell)
+        json_draft_text(draft, NULL, json_string_value(cell), json_string_length(cell));
+    json_draft_close(draft, ']');
 }

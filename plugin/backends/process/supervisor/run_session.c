@@ -25,6 +25,14 @@ static void tell_init(const struct run *run, enum sandbox_order_kind kind)
     (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
 }
 
+/* Where a cell begins and ends matters to them alone, and an init that wakes takes a processor from
+ * the cell. */
+static void tell_checkpoints(const struct run *run, enum sandbox_order_kind kind)
+{
+    if (run->has_checkpoints)
+        tell_init(run, kind);
+}
+
 static void begin_restore(struct run *run, enum run_cause cause, uint32_t cells)
 {
     const struct sandbox_order order = {.kind = SANDBOX_UNDO, .cells = cells};
@@ -176,11 +184,11 @@ void run_session_follow(struct run *run, const struct session_order *order,
     if (order->kind == SESSION_ORDER_CELL) {
         run->cpu_measured = false;
         run->program = order->program;
-        tell_init(run, SANDBOX_CELL);
+        tell_checkpoints(run, SANDBOX_CELL);
     } else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
         pass_collection_on(run, order, fds);
     else if (order->kind == SESSION_ORDER_IDLE || order->kind == SESSION_ORDER_COLLECT)
-        tell_init(run, SANDBOX_IDLE);
+        tell_checkpoints(run, SANDBOX_IDLE);
 }
 
 /* One that is idle ends without a word of its own: its cause is the order's that nobody has given.

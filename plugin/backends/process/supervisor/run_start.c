@@ -95,6 +95,7 @@ static int start_process(struct run *run, struct pool *pool, const int *fds)
     run->limits = description.limits;
     run->session = description.session;
     run->waiting.limit_us = description.tools_wait_ms * 1000;
+    run->has_checkpoints = description.session.checkpoints > 0;
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;
     struct launch_failure failure;
     int result = description.isolation == RUN_ISOLATION_SANDBOX

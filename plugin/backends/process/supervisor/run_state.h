@@ -43,6 +43,7 @@ struct run {
     bool restoring;               /* its init was told to undo the last cell, ... */
     enum run_cause restored_for;  /* ... for this reason; EXIT: the plugin wants it */
     struct run_evidence before;   /* the counts of the cells that were undone */
+    bool has_checkpoints;         /* may have had: its init is told of each cell */
     struct run_evidence evidence;
     struct run_event event; /* ENDED, as it builds up */
     char directory[64];     /* of an unconfined run */

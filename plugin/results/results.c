@@ -231,6 +231,7 @@ static void take_cell(struct results *results, const unsigned char *payload, siz
     results->cell->exit_code = 1;
     if (value && read_count(value, "exit_code", &status))
         results->cell->exit_code = (int32_t)(status & 0xff);
+    results->cell->home_is_empty = json_is_true(json_object_get(value, "home_is_empty"));
     results->cell->checkpoint = value ? read_checkpoint(value) : CHECKPOINT_WORD_COUNT;
     json_decref(results->defined);
     results->defined = value ? clean_names(results, read_defined(value)) : NULL;

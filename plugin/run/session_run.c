@@ -450,8 +450,8 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
         ret->ended = end_of_interpreter(&loop);
     if (*ret_state != SESSION_GONE) {
         session->started.origin = SANDBOX_KEPT;
-        if (wanted >= 0 && loop.state == SESSION_KEPT)
-            session_files_collect(session, run, wanted, loop.interrupted_for);
+        if (run->description->outputs.files > 0 && loop.state == SESSION_KEPT)
+            session_files_collect(session, run, wanted, word, loop.interrupted_for);
         else
             send_order(session, (struct session_order){.kind = SESSION_ORDER_IDLE});
         close_late(session);

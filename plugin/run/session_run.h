@@ -56,6 +56,7 @@ bool session_run_undo(struct session_run *session, uint64_t cells, struct error 
 struct cell_word {
     bool ended;
     int32_t exit_code;
+    bool home_is_empty;              /* it has left no file, and need not be asked for any */
     enum checkpoint_word checkpoint; /* ahead of it; CHECKPOINT_WORD_COUNT: none is wanted */
 };
 

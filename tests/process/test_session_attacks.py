@@ -18,7 +18,7 @@ from provider import ACCEPTED, OK, Host
 AMPLE_MS = 60000 * tap.SLOW
 POLICY = {"sessions": {"max_total": 6, "max_per_principal": 6}, "limits": {"wall_ms": {"default": AMPLE_MS, "max": AMPLE_MS},
                                                                        "cpu_ms": {"default": 300000, "max": 300000}}}
-RIGHTS = ("sandbox.exec", "sandbox.exec.session")
+RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files")
 FRAME = ("import os\ndef forge(status):\n    text = b'{\"exit_code\": %d, \"defined\": [\"forged\"]}' % status\n"
          "    os.write(63, len(text).to_bytes(4, 'little') + bytes((4,)) + text)\n")
 provider = Provider()
@@ -45,6 +45,16 @@ def test_forging_the_end_of_its_own_cell():
     told = call("print(x)", session)
     tap.equal(told["stdout"], "forged\n", told)
     tap.equal(call("print(x)", other)["stdout"], "other\n", "another session")
+
+
+def test_keeping_its_own_files_back():
+    """A cell that says falsely that it has left none hides them from nobody: they come with the next one."""
+    use()
+    session = begin(FRAME.replace("%d,", "%d, \"home_is_empty\": true,"))
+    forged = call("open('f', 'w').write('x')\nforge(0)", session)
+    tap.equal((forged["exit_code"], forged["files"], forged["files_omitted"]), (0, [], None), "the control: it is believed")
+    told = call("x = 1", session)
+    tap.equal([(file["path"], file["change"], file["content"]) for file in told["files"]], [("f", "new", "x")], told)
 
 
 def test_going_on_behind_a_forged_end():

@@ -212,6 +212,35 @@ def test_a_session_that_ends():
     tap.equal((result["session"]["state"], named(result), result["files_omitted"]["reason"]), ("lost", [], "lost"), result)
 
 
+WRITES = {"python": "open({path!r}, 'w').write('x')", "javascript": "require('fs').writeFileSync({path!r}, 'x')", "bash": "echo x >{path}",
+          "sh": "echo x >{path}"}
+REMOVES = {"python": "import os; os.remove({path!r})", "javascript": "require('fs').unlinkSync({path!r})", "bash": "rm {path}", "sh": "rm {path}"}
+
+
+def test_an_empty_directory_and_one_that_is_not():
+    """Where a cell leaves the directory empty its sandbox is not asked; whatever is in it comes all the same."""
+    use()
+    for language, write in WRITES.items():
+        session = begin("x=1", language=language)
+        step = lambda code, path="f": named(cell(code.format(path=path), session, language=language))  # noqa: E731
+        tap.equal(step(write), [("f", "new", None)], language)
+        tap.equal(step(REMOVES[language]), [], language)
+        tap.equal(named(cell(write.format(path=".f"), session, language=language, outputs=[".f"])), [(".f", "new", None)], language)
+        tap.equal(step(write, "..f"), [], f"{language}: a hidden file that nobody has asked for")
+        tap.equal(step(write, "g"), [("g", "new", None)], f"{language}: beside hidden ones")
+        call("x=1", session, session_action="end", language=language)
+
+
+def test_what_is_said_of_an_empty_directory():
+    use()
+    session = begin("import os\nwrite, frames = os.write, []\nos.write = lambda fd, frame: (frames.append(bytes(frame)), write(fd, frame))[1]")
+    cell("frames.clear(); file = open('f', 'w')", session)
+    told = "print([b'\"home_is_empty\":true' in frame for frame in frames if frame[4] == 4]); frames.clear()"
+    tap.equal(cell(told, session)["stdout"], "[False]\n")
+    cell("os.remove('f'); frames.clear()", session)
+    tap.equal(cell(told, session)["stdout"], "[True]\n")
+
+
 def test_without_files_nothing_is_collected():
     use(files={"out": {"max_files": 0}})
     session = begin()

@@ -113,10 +113,10 @@ class Session:
         names = [name for name in list(self.names) if type(name) is str and name.isidentifier() and name[0] != "_" and name not in self.known]
         return [name[:NAME_LENGTH].encode()[:NAME_LENGTH].decode(errors="ignore") for name in names[-NAMES_LIMIT:]]
 
-    def end_cell(self, status):
+    def end_cell(self, status, home_is_empty=False):
         self.take_variables()
         self.results["channel"].send(CELL_ENDED, self.results["encode"](
-            {"exit_code": status, "defined": self.defined(), "checkpoint": self.checkpoint}))
+            {"exit_code": status, "defined": self.defined(), "checkpoint": self.checkpoint, "home_is_empty": home_is_empty}))
 
     def functions(self):
         """For session_loop.c."""

@@ -62,10 +62,11 @@ static void tell(struct defined_names *names, char *const *told)
         defined_names_add(names, *told);
 }
 
-static void expect_end(const struct defined_names *names, uint32_t exit_code, const char *payload)
+static void expect_end(const struct defined_names *names, uint32_t exit_code, bool home_is_empty,
+                       const char *payload)
 {
     struct wire_writer frame = {.limit = 65536};
-    defined_names_write_end(names, exit_code, &frame);
+    defined_names_write_end(names, exit_code, home_is_empty, &frame);
     ck_assert(!frame.failed);
     size_t length = strlen(payload);
     const unsigned char begin[] = {(unsigned char)length, (unsigned char)(length >> 8), 0, 0, 4};
@@ -81,10 +82,11 @@ START_TEST(only_new_names_are_told)
     tell(&names, LIST("HOME", "trap"));
     defined_names_begin(&names);
     tell(&names, LIST("HOME", "trap", "x", "_y", "OLDPWD", "BASH_REMATCH", "a\"b", "do-it"));
-    expect_end(&names, 3, "{\"exit_code\":3,\"defined\":[\"x\",\"do-it\"]}");
-    expect_end(&names, 1, "{\"exit_code\":1,\"defined\":[\"x\",\"do-it\"]}");
+    expect_end(&names, 3, false, "{\"exit_code\":3,\"defined\":[\"x\",\"do-it\"]}");
+    expect_end(&names, 1, true,
+               "{\"exit_code\":1,\"defined\":[\"x\",\"do-it\"],\"home_is_empty\":true}");
     defined_names_forget(&names);
-    expect_end(&names, 255, "{\"exit_code\":255,\"defined\":[]}");
+    expect_end(&names, 255, false, "{\"exit_code\":255,\"defined\":[]}");
     string_list_free(names.known);
 }
 END_TEST
@@ -101,7 +103,7 @@ START_TEST(long_and_many_names)
         defined_names_add(&names, "b");
     defined_names_add(&names, "last");
     struct wire_writer frame = {.limit = 65536};
-    defined_names_write_end(&names, 0, &frame);
+    defined_names_write_end(&names, 0, false, &frame);
     ck_assert_uint_eq(frame.length, 5 + strlen("{\"exit_code\":0,\"defined\":[]}") +
                                         199 * strlen("\"b\",") + strlen("\"last\""));
     free(frame.bytes);

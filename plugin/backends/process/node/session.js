@@ -154,7 +154,8 @@ function end() {
     takeVariables();
     results.endCell();
     updateNames();
-    text = stringify({ exit_code: status & 255, defined: [...names].slice(-NAMES_LIMIT).map(cut) });
+    const defined = [...names].slice(-NAMES_LIMIT).map(cut);
+    text = stringify({ exit_code: status & 255, defined, home_is_empty: native.homeIsEmpty() === true });
   } finally {
     cell = null;
     native.end(text);

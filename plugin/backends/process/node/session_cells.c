@@ -386,6 +386,13 @@ static napi_value stop(napi_env environment, napi_callback_info info)
     return can_stop;
 }
 
+static napi_value home_is_empty(napi_env environment, napi_callback_info info)
+{
+    napi_value is_empty;
+    (void)info;
+    return napi_get_boolean(environment, cell_home_is_empty(), &is_empty) == 0 ? is_empty : NULL;
+}
+
 static napi_value end(napi_env environment, napi_callback_info info)
 {
     static char text[END_LIMIT];
@@ -408,7 +415,8 @@ bool session_cells_export(napi_env environment, napi_value object)
         const char *name;
         napi_callback callback;
     } functions[] = {{"begin", begin}, {"guard", guard},        {"hear", hear},
-                     {"stop", stop},   {"callSoon", call_soon}, {"end", end}};
+                     {"stop", stop},   {"callSoon", call_soon}, {"homeIsEmpty", home_is_empty},
+                     {"end", end}};
     for (size_t i = 0; i < COUNT_OF(functions); i++) {
         napi_value function;
         const char *name = functions[i].name;

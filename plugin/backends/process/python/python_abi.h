@@ -118,7 +118,11 @@ extern PyTypeObject PyLong_Type __attribute__((visibility("default")));
 extern PyTypeObject PyTuple_Type __attribute__((visibility("default")));
 extern PyTypeObject PyType_Type __attribute__((visibility("default")));
 extern PyObject _Py_NoneStruct __attribute__((visibility("default")));
-#define Py_None (&_Py_NoneStruct)
+extern PyObject _Py_TrueStruct __attribute__((visibility("default")));
+extern PyObject _Py_FalseStruct __attribute__((visibility("default")));
+#define Py_None  (&_Py_NoneStruct)
+#define Py_True  (&_Py_TrueStruct)
+#define Py_False (&_Py_FalseStruct)
 
 /* The head of a function of C's, which is not of the stable interface and has not changed since
  * Python 2. */

@@ -174,7 +174,8 @@ static bool run_cell(PyObject *functions, PyObject *names, int *ret_status)
     if (getpid() != interpreter) /* a child that has come to the end of its parent's cell */
         return false;
     PyObject *status = PyLong_FromLong(*ret_status);
-    PyObject *told = PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 2), status, NULL);
+    PyObject *told = PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 2), status,
+                                                  cell_home_is_empty() ? Py_True : Py_False, NULL);
     if (!told)
         tell_end_alone();
     Py_DecRef(told);

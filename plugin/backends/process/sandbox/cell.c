@@ -2,6 +2,7 @@
 /* Taking cells: see cell.h. Runs in the program of a session. */
 #include "backends/process/sandbox/cell.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -67,6 +68,8 @@ static bool take_code(struct run_description *description, struct run_file *ret)
 
 static void put_files(const struct run_description *description, int inputs, struct cell *ret)
 {
+    if (description->file_count == 0)
+        return;
     CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct run_files files = {
         .directory = home, .inputs = inputs, .refused = "the working directory"};
@@ -74,6 +77,30 @@ static void put_files(const struct run_description *description, int inputs, str
         return;
     const char *reason = errno != 0 ? strerror(errno) : "its content is not as described";
     (void)snprintf(ret->failure, sizeof(ret->failure), "%.200s: %s", files.refused, reason);
+}
+
+/* Two for the directory itself and the one above it. */
+static bool are_own(const struct dirent64 *entries, size_t length)
+{
+    const char *bytes = (const char *)entries;
+    for (size_t at = 0; at < length;) {
+        const struct dirent64 *entry = (const struct dirent64 *)(const void *)&bytes[at];
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return false;
+        at += entry->d_reclen;
+    }
+    return true;
+}
+
+/* Not readdir(), which needs memory for its stream. */
+bool cell_home_is_empty(void)
+{
+    struct dirent64 entries[4];
+    CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t length = home < 0 ? -1 : getdents64(home, entries, sizeof(entries));
+    while (length > 0 && are_own(entries, (size_t)length))
+        length = getdents64(home, entries, sizeof(entries));
+    return length == 0;
 }
 
 static void close_all(const int *fds, size_t count)

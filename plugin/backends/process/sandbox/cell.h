@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* The kind of the frame that ends a cell, on RUN_RESULTS_FD (results.h; session.py knows it too):
- * {"exit_code": 0-255, "defined": [names]}. */
+ * {"exit_code": 0-255, "defined": [names], "home_is_empty": boolean}. */
 #define CELL_FRAME_ENDED 4
 
 #define CELL_SOURCES "/tmp/cell-" /* what the names of their sources begin with */
@@ -38,3 +38,7 @@ enum cell_state {
 };
 /* Waits for the next one, however long that takes. */
 enum cell_state cell_take(int socket, struct cell *ret);
+
+/* Is there nothing in the working directory, so that the cell has left no file? false also where
+ * that cannot be seen. */
+bool cell_home_is_empty(void);

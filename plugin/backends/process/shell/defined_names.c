@@ -80,11 +80,11 @@ static void put_names(struct wire_writer *frame, const struct defined_names *nam
 }
 
 void defined_names_write_end(const struct defined_names *names, uint32_t exit_code,
-                             struct wire_writer *frame)
+                             bool home_is_empty, struct wire_writer *frame)
 {
     struct wire_writer payload = {.limit = frame->limit};
     char begin[64];
-    static const char end[] = "]}";
+    const char *end = home_is_empty ? "],\"home_is_empty\":true}" : "]}";
     int length =
         snprintf(begin, sizeof(begin), "{\"exit_code\":%u,\"defined\":[", (unsigned int)exit_code);
     wire_put_raw(&payload, begin, (size_t)length);

@@ -25,4 +25,4 @@ void defined_names_begin(struct defined_names *names);
 void defined_names_forget(struct defined_names *names);
 /* The frame of the end of a cell, added to what is in the writer. */
 void defined_names_write_end(const struct defined_names *names, uint32_t exit_code,
-                             struct wire_writer *frame);
+                             bool home_is_empty, struct wire_writer *frame);

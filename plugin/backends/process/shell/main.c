@@ -68,7 +68,7 @@ static void settle_input(void)
 static void end_cell(struct service *service, unsigned int exit_code)
 {
     struct wire_writer frame = {.limit = FRAME_LIMIT};
-    defined_names_write_end(&service->names, exit_code, &frame);
+    defined_names_write_end(&service->names, exit_code, cell_home_is_empty(), &frame);
     if (!frame.failed)
         (void)write_fully(RUN_RESULTS_FD, frame.bytes, frame.length);
     free(frame.bytes);

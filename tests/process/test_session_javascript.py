@@ -199,7 +199,7 @@ def test_who_does_not_heed_it_loses_the_session():
 def test_what_is_left_behind_goes_on():
     use()
     session = begin("globalThis.steps = []")
-    code = ("setTimeout(() => { steps.push('timer'); console.log('late'); console.error('late too') }, 20)\n"
+    code = ("setTimeout(() => { steps.push('timer'); console.log('late'); console.error('late too') }, 300)\n"
             "Promise.resolve().then(() => steps.push('promise'))\nlet y")
     tap.equal(cell(code, session)["stdout"], "")
     result = {}

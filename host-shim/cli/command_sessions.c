@@ -72,11 +72,25 @@ static void write_text(FILE *out, const char *text)
     text_escape_write(out, text, strlen(text));
 }
 
+static void write_languages(FILE *out, const json_t *languages)
+{
+    size_t i;
+    const json_t *language;
+    if (json_array_size(languages) == 0)
+        (void)fputc('?', out);
+    json_array_foreach(languages, i, language)
+    {
+        if (i > 0)
+            (void)fputc(',', out);
+        write_text(out, json_is_string(language) ? json_string_value(language) : "?");
+    }
+}
+
 static void write_session(FILE *out, const json_t *session)
 {
     write_text(out, json_member_string(session, "id", "?"));
     (void)fprintf(out, "  %-4s  ", json_member_string(session, "state", "?"));
-    write_text(out, json_member_string(session, "language", "?"));
+    write_languages(out, json_object_get(session, "languages"));
     (void)fprintf(out, "  %lld cells  idle %llds  %lld MiB  ",
                   (long long)json_member_integer(session, "cells", 0),
                   (long long)json_member_integer(session, "idle_ms", 0) / 1000,

@@ -73,12 +73,18 @@ uint32_t session_program_of(const struct session *session, const char *language)
     return number;
 }
 
-bool session_add_language(struct session *session, const char *language)
+static bool append_language(struct session *session, const char *language)
 {
     char *copy = session->language_count < SESSION_PROGRAMS_MOST ? strdup(language) : NULL;
     if (copy)
         session->languages[session->language_count++] = copy;
     return copy;
+}
+
+bool session_add_language(struct session *session, const char *language)
+{
+    HOLD_LOCK(sessions_mutex); /* an operator may be reading them */
+    return append_language(session, language);
 }
 
 bool session_fits(const struct session *session, const struct session_terms *terms,
@@ -293,7 +299,7 @@ static struct session *new_session(const struct session_terms *terms)
     (void)snprintf(session->policy_sha256, sizeof(session->policy_sha256), "%s",
                    terms->policy_sha256);
     if (copy_text(terms->principal, &session->principal) &&
-        session_add_language(session, terms->language) &&
+        append_language(session, terms->language) &&
         copy_text(terms->workspace, &session->workspace) && session->cells && make_id(session->id))
         return session;
     free_session(session);
@@ -406,8 +412,12 @@ void session_after_fork(void)
 static json_t *listed(const struct session *session)
 {
     uint64_t idle_ms = session->is_taken ? 0 : monotonic_ms() - session->used_ms;
-    return json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I}", "id", session->id, "principal",
-                     session->principal, "language", session->languages[0], "state",
+    json_t *languages = json_array(); /* json_pack() takes it, also where it fails */
+    for (uint32_t i = 0; i < session->language_count; i++)
+        if (json_array_append_new(languages, json_string(session->languages[i])) != 0)
+            json_decref(TAKE_POINTER(languages));
+    return json_pack("{s:s, s:s?, s:o, s:s, s:I, s:I, s:I}", "id", session->id, "principal",
+                     session->principal, "languages", languages, "state",
                      session->is_taken ? "busy" : "idle", "cells", (json_int_t)session->cell_count,
                      "idle_ms", (json_int_t)idle_ms, "memory_bytes",
                      (json_int_t)session->kept_memory_bytes);

@@ -49,12 +49,12 @@ class ControlTest(McpTest):
     def listed(self):
         return json.loads(self.operate("list", "--json"))
 
-    def cell(self, wire, code, session="new"):
-        return wire.call("tools/call", self.asked(code, session))["structuredContent"]
+    def cell(self, wire, code, session="new", language="python"):
+        return wire.call("tools/call", self.asked(code, session, language))["structuredContent"]
 
     @staticmethod
-    def asked(code, session):
-        return {"name": "code_execute", "arguments": {"language": "python", "code": code, "session": session}}
+    def asked(code, session, language="python"):
+        return {"name": "code_execute", "arguments": {"language": language, "code": code, "session": session}}
 
     def begun(self, wire):
         """The id of a session."""
@@ -75,6 +75,8 @@ class Operators(ControlTest):
         [entry] = self.listed()
         self.assertEqual((entry["id"], entry["principal"], entry["state"], entry["cells"]), (session, user, "idle", 1))
         self.assertRegex(self.operate("list"), rf"\A{session}  idle  python  1 cells  idle \d+s  \d+ MiB  {user}\n\Z")
+        self.cell(self.wire, "x=1", session, "sh")
+        self.assertIn("  python,sh  2 cells  ", self.operate("list"))
         self.assertEqual(self.operate("end", session), f"ended {session}\n")
         self.assertEqual(self.listed(), [])
         self.assertIn("session_not_found: there is no session", self.operate("end", session, status=1))

@@ -24,9 +24,9 @@ def use(**more):
     tap.equal(provider.use_policy({**POLICY, **more}), OK)
 
 
-def call(code, session="new", principal="ann", host=None):
+def call(code, session="new", principal="ann", host=None, language="python"):
     host = host or Host(RIGHTS, context={"principal": principal} if principal else None)
-    return provider.invoke({"language": "python", "code": code, "session": session}, host)
+    return provider.invoke({"language": language, "code": code, "session": session}, host)
 
 
 def begin(principal="ann"):
@@ -75,12 +75,12 @@ def test_they_are_listed():
     use()
     tap.equal(listed(), {})
     ann, nobody = begin(), begin(principal=None)
-    tap.equal(call("x += 1", ann)[0], OK)
+    tap.equal(call("x += 1", ann, language="bash")[0], OK)
     entries = listed()
     tap.true(all(0 <= entry.pop("idle_ms") < 600000 for entry in entries.values()), entries)
-    common = {"language": "python", "state": "idle", "memory_bytes": MEMORY}
-    tap.equal(entries, {ann: {"id": ann, "principal": "ann", "cells": 2, **common},
-                        nobody: {"id": nobody, "principal": None, "cells": 1, **common}})
+    common = {"state": "idle", "memory_bytes": MEMORY}
+    tap.equal(entries, {ann: {"id": ann, "principal": "ann", "cells": 2, "languages": ["python", "bash"], **common},
+                        nobody: {"id": nobody, "principal": None, "cells": 1, "languages": ["python"], **common}})
     tap.equal(sorted(entry["id"] for entry in provider.status()[1]["session_list"]), sorted(entries), "in the status")
     tap.equal(provider.counters()["sessions"], 2)
     code, answer = provider.prepare(sessions=True, counters=True)

@@ -42,6 +42,11 @@ enum session_order_kind {
                                 is as it was */
 };
 
+/* Of the names that an interpreter tells at the end of a cell; session.py and session.js know them
+ * too (test_name_limits.py). */
+#define SESSION_NAMES_MOST 200
+#define SESSION_NAME_BYTES 100 /* of each */
+
 #define SESSION_COLLECT_FDS   2 /* of COLLECT */
 #define SESSION_PROGRAM_FDS   8 /* of PROGRAM */
 #define SESSION_PROGRAMS_MOST 4 /* of one session */

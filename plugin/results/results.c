@@ -9,17 +9,15 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "protocol/session.h"
 #include "results/redacted_json.h"
 #include "json/json_input.h"
 
 /* Of arrays and objects in a payload. Specifications of charts have some twenty. */
 #define DEPTH_LIMIT 48
 /* Of an exception or a count, beside what the policy allows for a text. */
-#define FACTS_LIMIT ((size_t)1 << 20)
-/* Of what a cell says at its end, and of the names in it. */
-#define CELL_FRAME_LIMIT ((size_t)64 << 10)
-#define CELL_NAMES_LIMIT 200
-#define CELL_NAME_LIMIT  100 /* bytes */
+#define FACTS_LIMIT      ((size_t)1 << 20)
+#define CELL_FRAME_LIMIT ((size_t)64 << 10) /* what a cell says at its end */
 
 void results_init(struct results *results, const struct policy_results *limits,
                   const struct redaction *redaction, const char *run_id)
@@ -183,8 +181,8 @@ static json_t *read_defined(const json_t *value)
     json_t *name;
     json_array_foreach(
         json_object_get(value, "defined"), index,
-        name) if (json_is_string(name) && json_string_length(name) <= CELL_NAME_LIMIT &&
-                  json_array_size(names) < CELL_NAMES_LIMIT)(void) json_array_append(names, name);
+        name) if (json_is_string(name) && json_string_length(name) <= SESSION_NAME_BYTES &&
+                  json_array_size(names) < SESSION_NAMES_MOST)(void) json_array_append(names, name);
     return names;
 }
 
@@ -197,9 +195,9 @@ static enum checkpoint_word read_checkpoint(const json_t *value)
 /* What stands in a secret's place may be longer than the secret. */
 static void cut_name(json_t *names, size_t index)
 {
-    char name[CELL_NAME_LIMIT + 1];
+    char name[SESSION_NAME_BYTES + 1];
     const json_t *whole = json_array_get(names, index);
-    if (json_string_length(whole) <= CELL_NAME_LIMIT)
+    if (json_string_length(whole) <= SESSION_NAME_BYTES)
         return;
     (void)snprintf(name, sizeof(name), "%s", json_string_value(whole));
     utf8_end_whole(name);

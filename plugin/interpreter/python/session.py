@@ -7,7 +7,7 @@ import sys
 
 CELL_ENDED = 4  # kind of frame, beside those of results.py
 TOP_LEVEL_AWAIT = 0x2000  # PyCF_ALLOW_TOP_LEVEL_AWAIT
-NAMES_LIMIT, NAME_LENGTH = 200, 100  # bytes of each, as in results.c
+NAMES_LIMIT, NAME_LENGTH = 200, 100  # bytes of each, as in protocol/session.h
 DIRECTORY = "/tmp"
 
 

@@ -15,7 +15,7 @@ const importCalls = require('./import_calls.js');
 const streams = require('./session_streams.js');
 
 const DIRECTORY = '/tmp';
-const NAMES_LIMIT = 200, NAME_LENGTH = 100; // bytes of each, as in results.c
+const NAMES_LIMIT = 200, NAME_LENGTH = 100; // bytes of each, as in protocol/session.h
 const INTERRUPTED = 'Script execution was interrupted by `SIGINT`'; // as Node says it
 const IDENTIFIER = /^[\p{ID_Start}$][\p{ID_Continue}$\u200c\u200d]*$/u; // names with "_" in front are nobody's business
 

@@ -8,9 +8,7 @@
 #include "backends/process/sandbox/cell.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
-
-#define NAMES_LIMIT 200 /* as in results.c */
-#define NAME_LIMIT  100 /* bytes */
+#include "protocol/session.h"
 
 /* What bash defines by itself as it executes a cell. */
 static const char *const of_the_shell[] = {"OLDPWD", "PIPESTATUS", "COLUMNS", "LINES", "FUNCNAME"};
@@ -30,7 +28,7 @@ static bool is_plain(const char *name)
     static const char further[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:+";
     size_t length = strlen(name);
-    return length > 0 && length <= NAME_LIMIT && strchr(first, name[0]) &&
+    return length > 0 && length <= SESSION_NAME_BYTES && strchr(first, name[0]) &&
            strspn(name, further) == length;
 }
 
@@ -67,12 +65,12 @@ static size_t count_new(const struct defined_names *names)
 static void put_names(struct wire_writer *frame, const struct defined_names *names)
 {
     size_t count = count_new(names);
-    size_t left_out = count > NAMES_LIMIT ? count - NAMES_LIMIT : 0;
+    size_t left_out = count > SESSION_NAMES_MOST ? count - SESSION_NAMES_MOST : 0;
     const char *separator = "";
     for (char **name = names->told; name && *name; name++) {
         if (!is_new(names, *name) || (left_out > 0 && left_out-- > 0))
             continue;
-        char text[NAME_LIMIT + 4];
+        char text[SESSION_NAME_BYTES + 4];
         int length = snprintf(text, sizeof(text), "%s\"%s\"", separator, *name);
         wire_put_raw(frame, text, (size_t)length);
         separator = ",";

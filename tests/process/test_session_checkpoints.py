@@ -84,6 +84,16 @@ def test_undo_brings_files_back():
               "/home/sandbox old tmp 0o100600 1000.0 0o40500\nFalse [] 0o41777\n")
 
 
+def test_the_working_directory_is_one_that_is_back():
+    use()
+    session = begin("import os\nos.mkdir('d'); os.chdir('d')")
+    cell("os.chdir('/'); os.rmdir('/home/sandbox/d')", session)
+    tap.equal(undo("print(os.getcwd())\nopen('a', 'w').close()\nprint(os.listdir('/home/sandbox/d'))", session)["stdout"], "/home/sandbox/d\n['a']\n")
+    session = begin("import os\nos.mkdir('d'); os.chdir('d'); os.rmdir('/home/sandbox/d')")
+    cell("os.chdir('/')", session)
+    tap.equal(undo("print(os.path.exists('/home/sandbox/d'))\nos.getcwd()", session)["exception"]["name"], "FileNotFoundError", "it was deleted then too")
+
+
 def test_files_that_are_back_are_not_returned_again():
     use()
     first = cell("open('a', 'w').write('first')")

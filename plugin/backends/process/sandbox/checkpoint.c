@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -154,6 +155,8 @@ static enum checkpoint_word take_files(struct file_snapshot *ret)
 static void sleep_until_woken(int told)
 {
     struct file_snapshot snapshot;
+    char directory[PATH_MAX];
+    bool is_somewhere = getcwd(directory, sizeof(directory)); /* else it is deleted */
     (void)prctl(PR_SET_DUMPABLE, 0);
     enum checkpoint_word word = take_files(&snapshot);
     let_go_of_streams();
@@ -163,7 +166,11 @@ static void sleep_until_woken(int told)
     if (syscall(CHECKPOINT_CALL, CHECKPOINT_SLEEP) != CHECKPOINT_WOKEN)
         _exit(1);
     (void)prctl(PR_SET_DUMPABLE, 1);
-    if (!file_snapshot_put_back(&snapshot) || syscall(CHECKPOINT_CALL, CHECKPOINT_AWAKE) != 0)
+    if (!file_snapshot_put_back(&snapshot))
+        _exit(1);
+    if (is_somewhere) /* another directory has that path now */
+        (void)!chdir(directory);
+    if (syscall(CHECKPOINT_CALL, CHECKPOINT_AWAKE) != 0)
         _exit(1);
     file_snapshot_clear(&snapshot);
 }

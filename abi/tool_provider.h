@@ -85,8 +85,7 @@ extern "C" {
 /* What tool_cancel(), tool_reply_approval(), tool_reply_call() and tool_end_session() return. */
 #define TOOL_ACCEPTED 0
 #define TOOL_UNKNOWN  1 /* no such call, token or session (any more), or answered before */
-#define TOOL_INVALID  2 /* it could not be read: the request stands denied, or the call has failed \
-                         */
+#define TOOL_INVALID  2 /* unreadable: a request stands denied, a call has failed */
 
 /* Streams of on_output. */
 #define TOOL_STREAM_STDOUT UINT32_C(1)

@@ -91,7 +91,7 @@ const char *call_status_name(enum call_status status);
     X(SESSION_LOST, "session_lost", ERROR, false, "the session has ended, and its state with it",  \
       "begin a new session with \"session\": \"new\" and repeat what it needs")                    \
     X(CHECKPOINT_UNAVAILABLE, "checkpoint_unavailable", ERROR, false,                              \
-      "the session has no checkpoint to go back to",                                               \
+      "the session has no checkpoint to go back to, or cannot be copied",                          \
       "repeat what is needed in a new session; session.checkpoint of a result says why a cell "    \
       "has "                                                                                       \
       "none ahead of it")                                                                          \

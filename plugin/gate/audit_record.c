@@ -65,6 +65,7 @@ static void write_cell(struct json_draft *record, const struct call *call)
     }
     json_draft_open(record, "cell", '{');
     json_draft_integer(record, "cells", session ? (int64_t)session->cell_count : 0);
+    write_or_null(record, "forked_from", session ? session->forked_from : NULL);
     json_draft_string(
         record, "lost_reason",
         session && session->loss != SESSION_LOSS_NONE ? session_loss_name(session->loss) : NULL);

@@ -8,40 +8,11 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "call/capability_check.h"
+#include "gate/cell_action.h"
 #include "gate/cells_grant.h"
 #include "run/describe.h"
 
 #define LATE_LIMIT 16384 /* bytes of each stream */
-
-static struct session_terms terms_of(const struct call *call)
-{
-    const struct policy *policy = call->configuration.policy;
-    return (struct session_terms){
-        .call = &call->registration,
-        .principal = call->context.principal,
-        .policy_sha256 = policy->base_sha256,
-        .language = call->language->name,
-        .workspace = call->context.workspace,
-        .mode = call->configuration.mode,
-        .network = call->request.network,
-        .limits = &call->description.limits,
-        .asks_memory = call->request.memory_bytes > 0,
-        .max_total = policy->sessions.max_total,
-        .max_per_principal = policy->sessions.max_per_principal,
-        .max_cells = policy->sessions.max_cells,
-    };
-}
-
-static bool is_new(const struct call *call)
-{
-    return strcmp(call->request.session, SESSION_NEW) == 0;
-}
-
-static bool refuse(struct error *error, const char *why)
-{
-    error_set(error, ERROR_NOT_SUPPORTED, "request: /session: %s", why);
-    return false;
-}
 
 /* It is the operator that chooses the mode. */
 static bool refuse_mode(struct error *error, enum sandbox_mode mode)
@@ -79,18 +50,19 @@ static bool refuse_language(struct error *error, const struct call *call)
 static bool can_be_cell(const struct call *call, struct error *error)
 {
     if (call->configuration.policy->sessions.max_total == 0)
-        return refuse(error, "the policy keeps no sessions; every run is fresh");
+        return cell_refuse(error, "the policy keeps no sessions; every run is fresh");
     uint32_t runners = sandbox_mode_row(call->configuration.mode)->session_runners;
     if (runners == 0)
         return refuse_mode(error, call->configuration.mode);
     if (call->request.language->cells == RUN_INTERPRETER_NONE)
-        return refuse(error, "this language has no sessions; Python, JavaScript, sh and bash have");
+        return cell_refuse(error,
+                           "this language has no sessions; Python, JavaScript, sh and bash have");
     if (!(runners & SANDBOX_MODE_RUNNER(call->request.language->cells)))
         return refuse_language(error, call);
     if (!has_runner(call))
-        return refuse(error, "the policy's command of this language keeps no sessions");
-    if (call->request.secret_count > 0 && !is_new(call)) {
-        refuse(error, "a session gets its secrets with its first cell");
+        return cell_refuse(error, "the policy's command of this language keeps no sessions");
+    if (call->request.secret_count > 0 && !cell_is_first(call)) {
+        (void)cell_refuse(error, "a session gets its secrets with its first cell");
         error_set_hint(error, "leave secrets out, or begin another session with \"session\": "
                               "\"" SESSION_NEW "\"");
         return false;
@@ -127,46 +99,12 @@ static bool may_have(const struct call *call, const struct run_limits *limits, s
     return true;
 }
 
-static bool has_action(const struct call *call, const char *action)
-{
-    return call->request.session_action && strcmp(call->request.session_action, action) == 0;
-}
-
-static uint64_t cells_to_undo(const struct call *call)
-{
-    return call->request.count > 0 ? call->request.count : 1;
-}
-
-/* The sandbox has the last word, once the call is approved. */
-static bool can_be_undone(const struct call *call, struct error *error)
-{
-    if (has_action(call, REQUEST_SESSION_UNDO) &&
-        !sandbox_mode_row(call->configuration.mode)->keeps_checkpoints)
-        return refuse(error, "this sandbox mode keeps no checkpoints, so no cell can be undone");
-    if (has_action(call, REQUEST_SESSION_UNDO) &&
-        call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
-        return refuse(error, "only cells of Python can be undone");
-    uint64_t undoable = call->session->undoable;
-    if (!has_action(call, REQUEST_SESSION_UNDO) || undoable >= cells_to_undo(call))
-        return true;
-    if (undoable == 0) {
-        error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
-                  "the session has no checkpoint of before its last cell");
-        return false;
-    }
-    error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
-              "request: /count: of the last cells %" PRIu64 " can be undone, not %" PRIu64,
-              undoable, cells_to_undo(call));
-    error_set_hint(error, "undo at most %" PRIu64, undoable);
-    return false;
-}
-
 /* Takes it, or checks once more that it fits: an approver's edit may be to another shape of cell.
  */
 static bool join_session(struct call *call, struct error *error)
 {
     struct run_limits *limits = &call->description.limits;
-    const struct session_terms terms = terms_of(call);
+    const struct session_terms terms = cell_terms(call);
     if (!call->session)
         call->session = session_take(call->request.session, &terms, error);
     else if (!session_fits(call->session, &terms, error))
@@ -178,7 +116,7 @@ static bool join_session(struct call *call, struct error *error)
     *limits = call->session->limits;
     limits->wall_ms = of_cell.wall_ms;
     limits->cpu_ms = of_cell.cpu_ms;
-    return may_have(call, limits, error) && can_be_undone(call, error);
+    return may_have(call, limits, error) && cell_action_is_possible(call, error);
 }
 
 /* Who may not use sessions hears nothing of them, and ends none: the capability's check comes
@@ -188,18 +126,12 @@ static bool may_join(const struct call *call)
     return call->host_mistake == HOST_SOUND && capability_is_granted(call, CAPABILITY_SESSION);
 }
 
-/* The number of its interpreter in the session. */
-static uint32_t call_program(const struct call *call)
-{
-    return session_program_of(call->session, call->language->name);
-}
-
 /* Only Python can be copied, where it is the session's first interpreter. A copy that has secrets
  * would be one more place that has them. */
 static uint64_t checkpoints_of(const struct call *call)
 {
     bool has_secrets = call->request.secret_count > 0 || (call->session && call->session->secrets);
-    bool is_first = !call->session || call_program(call) == 0;
+    bool is_first = !call->session || cell_program(call) == 0;
     bool can_be_copied = is_first &&
                          sandbox_mode_row(call->configuration.mode)->keeps_checkpoints &&
                          call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
@@ -209,20 +141,8 @@ static uint64_t checkpoints_of(const struct call *call)
 bool cell_plan(struct call *call, struct error *error)
 {
     drop_other_session(call);
-    if (call->request.count > 0 && !has_action(call, REQUEST_SESSION_UNDO)) {
-        error_set(error, ERROR_INVALID_INPUT,
-                  "request: /count: needs \"session_action\": \"undo\"");
+    if (!cell_action_is_sound(call, error))
         return false;
-    }
-    if (!call->request.session && call->request.session_action) {
-        error_set(error, ERROR_INVALID_INPUT, "request: /session_action: there is no session");
-        return false;
-    }
-    if (call->request.session && is_new(call) && has_action(call, REQUEST_SESSION_UNDO)) {
-        error_set(error, ERROR_INVALID_INPUT,
-                  "request: /session_action: a new session has no cell to undo");
-        return false;
-    }
     if (!call->request.session)
         return true;
     if (!can_be_cell(call, error))
@@ -234,7 +154,7 @@ bool cell_plan(struct call *call, struct error *error)
     call->description.session =
         (struct run_session){.idle_ms = call->configuration.policy->sessions.idle_ms,
                              .age_ms = call->configuration.policy->sessions.age_ms};
-    if (!is_new(call) && may_join(call) && !join_session(call, error))
+    if (!cell_is_first(call) && may_join(call) && !join_session(call, error))
         return false;
     call->description.session.checkpoints = checkpoints_of(call);
     if (!sandbox_mode_row(call->configuration.mode)->measures_cells)
@@ -255,9 +175,9 @@ static bool lacks_proc(const struct call *call, const struct run_event *failed)
 
 static bool begin_session(struct call *call, struct error *error)
 {
-    const struct session_terms terms = terms_of(call);
+    const struct session_terms terms = cell_terms(call);
     struct run_event failed;
-    if (!is_new(call)) { /* a host that has changed its mind about the capability */
+    if (!cell_is_first(call)) { /* a host that has changed its mind about the capability */
         error_set(error, ERROR_ACCESS_DENIED, "access denied: sandbox.exec.session");
         return false;
     }
@@ -270,7 +190,7 @@ static bool begin_session(struct call *call, struct error *error)
     if (!session)
         return false;
     if (session_run_start(call->configuration.mode, &call->description,
-                          call->registration.cancel_fd, &session->run, &failed, error)) {
+                          call->registration.cancel_fd, &session->sandbox->run, &failed, error)) {
         session_keep_secrets(session, TAKE_POINTER(secrets), call->redaction);
         call->session = session;
         return true;
@@ -278,7 +198,7 @@ static bool begin_session(struct call *call, struct error *error)
     session_lose(session, SESSION_LOSS_CRASHED);
     session_give_back(session);
     if (lacks_proc(call, &failed))
-        return refuse(error, "a session of a shell needs a /proc, and this sandbox has none");
+        return cell_refuse(error, "a session of a shell needs a /proc, and this sandbox has none");
     call->outcome.ended = failed; /* whose failure the gate explains */
     return failed.failure != RUN_FAILURE_NONE;
 }
@@ -289,13 +209,13 @@ static bool add_language(struct call *call, bool *ret_there, struct error *error
 {
     struct session *session = call->session;
     struct run_event failed;
-    *ret_there = call_program(call) < session->language_count;
+    *ret_there = cell_program(call) < session->language_count;
     if (*ret_there)
         return true;
     if (session->language_count == SESSION_PROGRAMS_MOST)
-        return refuse(error, "the session has interpreters of four languages already");
-    if (session_run_add(&session->run, session->language_count, &call->description, &failed,
-                        error)) {
+        return cell_refuse(error, "the session has interpreters of four languages already");
+    if (session_run_add(&session->sandbox->run, session->language_count, &call->description,
+                        &failed, error)) {
         *ret_there = session_add_language(session, call->language->name);
         session->undoable = 0;
         if (!*ret_there)
@@ -309,7 +229,7 @@ static bool add_language(struct call *call, bool *ret_there, struct error *error
         return false;
     }
     if (lacks_proc(call, &failed))
-        return refuse(error, "a session of a shell needs a /proc, and this sandbox has none");
+        return cell_refuse(error, "a session of a shell needs a /proc, and this sandbox has none");
     call->outcome.ended = failed;
     return true;
 }
@@ -325,6 +245,8 @@ static uint64_t most_undoable(const struct call *call)
 static void note_begun(struct call *call)
 {
     call_note(call, "for the next cell, \"session\" is \"%s\"", call->session->id);
+    if (cell_has_action(call, REQUEST_SESSION_FORK))
+        call_note(call, "the session %s is as it was", call->session->forked_from);
     if (call->session->secrets)
         call_note(call, "every cell of the session can read its secrets, until it ends");
 }
@@ -352,9 +274,9 @@ static void note_cell(struct call *call)
     }
     if (call->session_state == SESSION_KEPT && ended->cause != RUN_CAUSE_EXIT)
         call_note(call, "the cell was interrupted; the session keeps its state");
-    if (has_action(call, REQUEST_SESSION_END))
-        session_lose(call->session, SESSION_LOSS_ENDED);
-    else if (is_new(call))
+    if (cell_has_action(call, REQUEST_SESSION_END))
+        session_lose_alone(call->session, SESSION_LOSS_ENDED);
+    else if (cell_is_first(call) || cell_has_action(call, REQUEST_SESSION_FORK))
         note_begun(call);
 }
 
@@ -364,47 +286,6 @@ static void init_late(struct run_stream *late, const struct redaction *redaction
     output_capture_init(&late->capture, LATE_LIMIT);
 }
 
-/* false: nothing runs. */
-static bool undo(struct call *call, struct error *error)
-{
-    if (!has_action(call, REQUEST_SESSION_UNDO))
-        return true;
-    if (session_run_undo(&call->session->run, cells_to_undo(call), error)) {
-        for (uint64_t i = 0; i < cells_to_undo(call); i++)
-            session_note_undone(call->session);
-        return true;
-    }
-    if (error->code != ERROR_CHECKPOINT_UNAVAILABLE)
-        session_lose(call->session, SESSION_LOSS_CRASHED);
-    else
-        call->session->undoable = 0;
-    return false;
-}
-
-/* Blank code is no cell, so that undoing once more goes back further. */
-static bool is_only_undo(const struct call *call)
-{
-    size_t blank = 0;
-    while (blank < call->request.code_length && strchr(" \t\r\n", call->request.code[blank]))
-        blank++;
-    return has_action(call, REQUEST_SESSION_UNDO) && blank == call->request.code_length;
-}
-
-static void note_only_undo(struct call *call, uint64_t begin_ms)
-{
-    call->outcome.duration_ms = monotonic_ms() - begin_ms;
-    call->outcome.ended = call->session->run.started;
-    call->outcome.ended.type = RUN_EVENT_ENDED;
-    call->outcome.ended.cause = RUN_CAUSE_EXIT;
-    call->outcome.ended.exit_code = 0;
-    call->outcome.started = true;
-    if (cells_to_undo(call) == 1)
-        call_note(call, "the last cell is undone, and no code was executed");
-    else
-        call_note(call, "the last %" PRIu64 " cells are undone, and no code was executed",
-                  cells_to_undo(call));
-}
-
 bool cell_execute(struct call *call, struct error *error)
 {
     uint64_t begin_ms = monotonic_ms();
@@ -412,7 +293,7 @@ bool cell_execute(struct call *call, struct error *error)
         return false;
     if (!call->session) /* it could not start, and outcome says why */
         return true;
-    if (!undo(call, error))
+    if (!cell_action_perform(call, error))
         return false;
     bool is_there;
     if (!add_language(call, &is_there, error))
@@ -422,13 +303,14 @@ bool cell_execute(struct call *call, struct error *error)
     cells_grant_keep(call);
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         init_late(&call->late[i], call->redaction);
-    if (is_only_undo(call)) {
-        note_only_undo(call, begin_ms);
+    if (cell_action_is_all(call)) {
+        cell_action_note(call, begin_ms);
         return true;
     }
     call->results.cell = &call->word;
-    bool ended = session_run_cell(&call->session->run, call_program(call), &call->run, &call->word,
-                                  call->late, &call->outcome, &call->session_state, error);
+    bool ended =
+        session_run_cell(&call->session->sandbox->run, cell_program(call), &call->run, &call->word,
+                         call->late, &call->outcome, &call->session_state, error);
     if (!ended)
         call->outcome.ended.cause = RUN_CAUSE_INFRASTRUCTURE;
     note_cell(call);
@@ -437,7 +319,8 @@ bool cell_execute(struct call *call, struct error *error)
 
 bool cell_leaves_nothing(const struct call *call)
 {
-    return call->request.session && (call->session_state == SESSION_RESTORED || is_only_undo(call));
+    return call->request.session &&
+           (call->session_state == SESSION_RESTORED || cell_action_is_all(call));
 }
 
 uint64_t cell_memory_bytes(const struct call *call)
@@ -464,7 +347,7 @@ static void write_cells(struct json_draft *draft, const struct call *call)
  * memory, which fails the draft. */
 static json_t *secrets_of(const struct call *call)
 {
-    if (is_new(call))
+    if (cell_is_first(call))
         return request_secret_names(&call->request);
     return call->session && call->session->secrets ? json_incref(call->session->secrets)
                                                    : json_object();

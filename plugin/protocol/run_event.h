@@ -85,6 +85,8 @@ enum run_event_type {
                                   as before the cell; or, with failure, it could not be undone */
     RUN_EVENT_PROGRAM = 6,     /* another interpreter of a session has started; or, with failure,
                                   has not */
+    RUN_EVENT_PARKED = 7,      /* a branch of a session sleeps; or, with failure, does not: message
+                                  is the name of a word of checkpoint.h */
     RUN_EVENT_TYPE_COUNT
 };
 

@@ -9,13 +9,16 @@
  *                                  cell's code is its program.
  *   interpreter -> plugin:         a frame on the cell's RUN_FD_RESULTS, once the cell has ended
  *   plugin -> backend:             struct session_order on the run's socket
- *   backend -> plugin:             RUN_EVENT_INTERRUPTED there, RUN_EVENT_RESTORED, and
- *                                  RUN_EVENT_PROGRAM
+ *   backend -> plugin:             RUN_EVENT_INTERRUPTED there, RUN_EVENT_RESTORED,
+ *                                  RUN_EVENT_PROGRAM, and RUN_EVENT_PARKED
  * Further languages have interpreters of their own in the same sandbox, each with its own socket of
  * cells. They are numbered in the order of their start, from 0, which is the run's own. The end of
  * any of them is the end of the session.
  * Where session.checkpoints is not 0, a copy of the interpreter sleeps ahead of each cell. A cell
  * in which the interpreter ends is undone by itself: RUN_EVENT_RESTORED instead of RUN_EVENT_ENDED.
+ * A session with checkpoints can have several branches, numbered from 0. The interpreter of one of
+ * them runs at most; those of the others sleep as checkpoints do. Which branch runs is the plugin's
+ * to know.
  * A second after a cell all processes of the session are stopped, until the next one.
  * The end of the socket of cells ends the interpreter, and its end the session. An idle session,
  * and one that has come of age, is ended by the backend.
@@ -26,6 +29,9 @@
 
 #define SESSION_CELL            'x'
 #define SESSION_CELL_CHECKPOINT 'k' /* the same, with a checkpoint ahead of it */
+/* No cell, and without descriptors: the interpreter makes a copy of itself that sleeps, and goes on
+ * as a new branch. */
+#define SESSION_PARK 'p'
 
 enum session_order_kind {
     SESSION_ORDER_CELL =
@@ -40,6 +46,12 @@ enum session_order_kind {
                                 of a run from RUN_FD_DESCRIPTION on. RUN_EVENT_PROGRAM is the answer:
                                 it waits for cells, or, with failure, there is none and the session
                                 is as it was */
+    SESSION_ORDER_PARK,      /* between two cells, ahead of SESSION_PARK: its copy sleeps as that
+                                branch, with the checkpoints so far. RUN_EVENT_PARKED is the answer;
+                                with failure the session is as it was */
+    SESSION_ORDER_WAKE,      /* that branch goes on, and what runs ends: RUN_EVENT_RESTORED is the
+                                answer; with failure its copy is dead, and the session as it was */
+    SESSION_ORDER_DROP,      /* that branch ends. No answer */
 };
 
 /* Of the names that an interpreter tells at the end of a cell; session.py and session.js know them
@@ -50,6 +62,9 @@ enum session_order_kind {
 #define SESSION_COLLECT_FDS   2 /* of COLLECT */
 #define SESSION_PROGRAM_FDS   8 /* of PROGRAM */
 #define SESSION_PROGRAMS_MOST 4 /* of one session */
+#define SESSION_BRANCHES_MOST 8 /* of one session */
+/* In DROP: what runs, while another branch sleeps. */
+#define SESSION_BRANCH_AWAKE SESSION_BRANCHES_MOST
 
 /* Both ends are of one build: sent as it is. */
 struct session_order {
@@ -60,4 +75,5 @@ struct session_order {
     uint32_t program; /* of a cell: the number of its interpreter */
     uint32_t runner;  /* of PROGRAM: enum run_interpreter of its description */
     uint32_t cells;   /* of UNDO: how many, at least one */
+    uint32_t branch;  /* of PARK, WAKE and DROP */
 };

@@ -37,6 +37,7 @@
 #define REQUEST_SESSION_KEEP      "keep" /* of session_action */
 #define REQUEST_SESSION_END       "end"
 #define REQUEST_SESSION_UNDO      "undo"
+#define REQUEST_SESSION_FORK      "fork"
 #define REQUEST_COUNT_LIMIT       CHECKPOINTS_MOST
 
 /* The shape of a call: the tool's own or another that is accepted for it. */

@@ -183,10 +183,11 @@ static const struct request_field fields[] = {
      .capability = CAPABILITY_SESSION,
      .description =
          "\"end\": the session ends with this cell. \"undo\": it goes back to before its "
-         "last cell, or the last count of them, and then executes this one. Left out, or "
-         "\"keep\": it stays.",
+         "last cell, or the last count of them, and then executes this one. \"fork\": this cell is "
+         "the first one of a copy of the session, whose id the result has; both go on separately. "
+         "Left out, or \"keep\": it stays.",
      .read = request_read_session_action,
-     .audited = "whether the session is to end, or its last cell to be undone",
+     .audited = "whether the session is to end or to be copied, or its last cell to be undone",
      .examples = {"\"keep\"", "\"end\""},
      .hashed_as = "session_action",
      .differs_by_cell = true},

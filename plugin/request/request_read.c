@@ -299,7 +299,8 @@ bool request_read_session_action(const struct json_place *place, json_t *value,
     return strcmp(request->session_action, REQUEST_SESSION_KEEP) == 0 ||
            strcmp(request->session_action, REQUEST_SESSION_END) == 0 ||
            strcmp(request->session_action, REQUEST_SESSION_UNDO) == 0 ||
-           json_place_refuse(place, "must be \"keep\", \"end\" or \"undo\"");
+           strcmp(request->session_action, REQUEST_SESSION_FORK) == 0 ||
+           json_place_refuse(place, "must be \"keep\", \"end\", \"undo\" or \"fork\"");
 }
 
 bool request_read_files(const struct json_place *place, json_t *value,

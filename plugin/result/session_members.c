@@ -79,7 +79,16 @@ static const char *lost_reason(const struct result *result)
 
 static bool created(const struct result *result)
 {
-    return strcmp(result->call->request.session, SESSION_NEW) == 0;
+    const char *action = result->call->request.session_action;
+    return strcmp(result->call->request.session, SESSION_NEW) == 0 ||
+           (action && strcmp(action, REQUEST_SESSION_FORK) == 0 &&
+            strcmp(result->call->request.session, session_of(result)->id) != 0);
+}
+
+static const char *forked_from(const struct result *result)
+{
+    const char *other = session_of(result)->forked_from;
+    return other[0] ? other : NULL;
 }
 
 static int64_t cells(const struct result *result)
@@ -151,8 +160,13 @@ const struct result_member session_members[] = {
      .string = lost_reason},
     {.name = "created",
      .type = RESULT_BOOLEAN,
-     .description = "this was its first cell",
+     .description = "this call has begun it",
      .boolean = created},
+    {.name = "forked_from",
+     .type = RESULT_STRING,
+     .nullable = true,
+     .description = "the session that it was a copy of when it began",
+     .string = forked_from},
     {.name = "cells",
      .type = RESULT_INTEGER,
      .description = "how many it has executed",

@@ -18,13 +18,12 @@
 #include "protocol/session.h"
 #include "run/run_drain.h"
 #include "run/session_files.h"
+#include "run/session_orders.h"
 
 #define SETUP_LIMIT_MS 20000
 /* From the end of a cell's time to its own end, which may be its session's: the backend interrupts
  * it twice before it ends the session. */
 #define INTERRUPT_LIMIT_MS 4000
-/* For the backend to undo a cell: more than it gives its sandbox. */
-#define RESTORE_LIMIT_MS 12000
 
 void session_run_close(struct session_run *session)
 {
@@ -79,54 +78,6 @@ static bool open_cells(int *ret_outer, int *ret_inner, struct error *error)
     return false;
 }
 
-/* false: the backend is gone, or has said nothing that can be read. */
-static bool receive_event(int events, bool *ret_there, struct run_event *ret)
-{
-    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
-    ssize_t length = channel_receive_now(events, message, sizeof(message));
-    if (length < 0 &&
-        errno == ECONNRESET) /* it ended before it read an order: told once, and first */
-        length = channel_receive_now(events, message, sizeof(message));
-    *ret_there = false;
-    if (length < 0 && (errno == EAGAIN || errno == EINTR))
-        return true;
-    *ret_there = length > 0 && run_event_decode(message, (size_t)length, ret);
-    return *ret_there;
-}
-
-static bool fail_lost(const struct session_run *session, struct error *error)
-{
-    backend_note_end(session->mode, &session->backend);
-    error_set(error, ERROR_BACKEND_FAILED, "the backend ended, and the session with it");
-    return false;
-}
-
-/* true and *ret: the event, or ENDED. cancel_fd: -1 where it must be waited for. */
-static bool await_event(struct session_run *session, enum run_event_type wanted, int cancel_fd,
-                        uint64_t deadline_ms, struct run_event *ret, struct error *error)
-{
-    for (;;) {
-        struct pollfd entries[] = {{.fd = session->backend.events, .events = POLLIN},
-                                   {.fd = cancel_fd, .events = POLLIN}};
-        bool is_there = false;
-        int ready = poll(entries, COUNT_OF(entries), deadline_poll_timeout(deadline_ms));
-        if (ready > 0 && entries[0].revents != 0 &&
-            !receive_event(session->backend.events, &is_there, ret))
-            return fail_lost(session, error);
-        if (is_there && (ret->type == wanted || ret->type == RUN_EVENT_ENDED))
-            return true;
-        if (ready > 0 && entries[1].revents != 0) {
-            error_set(error, ERROR_CANCELLED, "cancelled before the session began");
-            return false;
-        }
-        if (monotonic_ms() >= deadline_ms) {
-            backend_give_up(session->mode, &session->backend);
-            error_set(error, ERROR_BACKEND_FAILED, "the backend did not answer in time");
-            return false;
-        }
-    }
-}
-
 bool session_run_start(enum sandbox_mode mode, const struct run_description *cell, int cancel_fd,
                        struct session_run *ret, struct run_event *ret_failed, struct error *error)
 {
@@ -145,8 +96,8 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *cel
         return false;
     const struct run_input_fds inputs = {.stdin_fd = inner};
     if (!backend_start_run(mode, &description, &inputs, &session.backend, error) ||
-        !await_event(&session, RUN_EVENT_STARTED, cancel_fd, monotonic_ms() + SETUP_LIMIT_MS,
-                     &session.started, error))
+        !session_run_await(&session, RUN_EVENT_STARTED, cancel_fd, monotonic_ms() + SETUP_LIMIT_MS,
+                           &session.started, error))
         return false;
     if (session.started.type != RUN_EVENT_STARTED) {
         *ret_failed = session.started;
@@ -181,8 +132,8 @@ bool session_run_add(struct session_run *session, uint32_t number,
     if (!open_cells(&outer, &inner, error) ||
         !backend_send_program(session->backend.events, &order, &description, inner, &streams,
                               error) ||
-        !await_event(session, RUN_EVENT_PROGRAM, -1, monotonic_ms() + SETUP_LIMIT_MS, &event,
-                     error))
+        !session_run_await(session, RUN_EVENT_PROGRAM, -1, monotonic_ms() + SETUP_LIMIT_MS, &event,
+                           error))
         return false;
     if (event.type == RUN_EVENT_ENDED || event.failure != RUN_FAILURE_NONE) {
         *ret_failed = event;
@@ -191,19 +142,6 @@ bool session_run_add(struct session_run *session, uint32_t number,
     }
     session->cells[number] = TAKE_FD(outer);
     return true;
-}
-
-bool session_run_has_ended(struct session_run *session, struct run_event *ret)
-{
-    bool is_there;
-    do {
-        if (!receive_event(session->backend.events, &is_there, ret)) {
-            *ret = (struct run_event){.type = RUN_EVENT_ENDED, .cause = RUN_CAUSE_INFRASTRUCTURE};
-            return true;
-        }
-        /* Back to before a cell that its caller has seen complete: nobody would expect that. */
-    } while (is_there && ret->type != RUN_EVENT_ENDED && ret->type != RUN_EVENT_RESTORED);
-    return is_there;
 }
 
 struct loop {
@@ -234,12 +172,6 @@ static uint32_t at_most_32_bits(uint64_t milliseconds)
     return milliseconds > UINT32_MAX ? UINT32_MAX : (uint32_t)milliseconds;
 }
 
-static void send_order(const struct session_run *session, struct session_order order)
-{
-    (void)channel_send(session->backend.events, &order, sizeof(order), NULL,
-                       0); /* its death is seen on the socket */
-}
-
 /* The backend ends a cell for these, and tells of it. */
 static bool is_time(uint32_t cause)
 {
@@ -249,7 +181,7 @@ static bool is_time(uint32_t cause)
 /* From the end of a cell's time to the backend's last word on it. */
 static uint64_t end_limit_ms(const struct run *run)
 {
-    return run->description->session.checkpoints > 0 ? INTERRUPT_LIMIT_MS + RESTORE_LIMIT_MS
+    return run->description->session.checkpoints > 0 ? INTERRUPT_LIMIT_MS + SESSION_RESTORE_LIMIT_MS
                                                      : INTERRUPT_LIMIT_MS;
 }
 
@@ -260,7 +192,7 @@ static void interrupt(struct loop *loop, enum run_cause cause)
         return;
     loop->interrupted_for = cause;
     if (!is_time(cause))
-        send_order(loop->session, (struct session_order){.kind = SESSION_ORDER_INTERRUPT});
+        session_run_order(loop->session, (struct session_order){.kind = SESSION_ORDER_INTERRUPT});
     loop->deadline_ms = monotonic_ms() + end_limit_ms(loop->run);
 }
 
@@ -297,8 +229,8 @@ static bool take_event(struct loop *loop, struct error *error)
 {
     struct run_event event;
     bool is_there;
-    if (!receive_event(loop->session->backend.events, &is_there, &event))
-        return fail_lost(loop->session, error);
+    if (!session_run_receive(loop->session->backend.events, &is_there, &event))
+        return session_run_fail_lost(loop->session, error);
     if (is_there && event.type == RUN_EVENT_INTERRUPTED)
         interrupt(loop,
                   is_time(event.cause) ? (enum run_cause)event.cause : RUN_CAUSE_WALL_TIMEOUT);
@@ -393,7 +325,7 @@ static struct run_event end_of_interpreter(const struct loop *loop)
     return end;
 }
 
-static void close_late(struct session_run *session)
+void session_run_close_late(struct session_run *session)
 {
     close_fd(TAKE_FD(session->backend.stdout_fd));
     close_fd(TAKE_FD(session->backend.stderr_fd));
@@ -424,11 +356,11 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(run);
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;
-    send_order(session,
-               (struct session_order){.kind = SESSION_ORDER_CELL,
-                                      .wall_ms = at_most_32_bits(wall_ms),
-                                      .cpu_ms = at_most_32_bits(run->description->limits.cpu_ms),
-                                      .program = number});
+    session_run_order(
+        session, (struct session_order){.kind = SESSION_ORDER_CELL,
+                                        .wall_ms = at_most_32_bits(wall_ms),
+                                        .cpu_ms = at_most_32_bits(run->description->limits.cpu_ms),
+                                        .program = number});
     const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
     struct run_description description = *run->description;
     description.outputs = (struct run_outputs){.files = 0}; /* its interpreter collects nothing */
@@ -453,8 +385,8 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
         if (run->description->outputs.files > 0 && loop.state == SESSION_KEPT)
             session_files_collect(session, run, wanted, word, loop.interrupted_for);
         else
-            send_order(session, (struct session_order){.kind = SESSION_ORDER_IDLE});
-        close_late(session);
+            session_run_order(session, (struct session_order){.kind = SESSION_ORDER_IDLE});
+        session_run_close_late(session);
         if (loop.state == SESSION_KEPT) { /* of a cell that was undone nothing is left to print */
             session->backend.stdout_fd = TAKE_FD(loop.cell.stdout_fd);
             session->backend.stderr_fd = TAKE_FD(loop.cell.stderr_fd);
@@ -463,25 +395,4 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     }
     session_run_close(session);
     return ended;
-}
-
-bool session_run_undo(struct session_run *session, uint64_t cells, struct error *error)
-{
-    struct run_event event;
-    send_order(session,
-               (struct session_order){.kind = SESSION_ORDER_UNDO, .cells = (uint32_t)cells});
-    if (!await_event(session, RUN_EVENT_RESTORED, -1, monotonic_ms() + RESTORE_LIMIT_MS, &event,
-                     error))
-        return false;
-    if (event.type == RUN_EVENT_ENDED) {
-        error_set(error, ERROR_SESSION_LOST, "the session ended as cells of it were undone");
-        return false;
-    }
-    if (event.failure != RUN_FAILURE_NONE) {
-        error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
-                  "the session has no checkpoint of before the cells to undo");
-        return false;
-    }
-    close_late(session);
-    return true;
 }

@@ -29,6 +29,8 @@ struct session_run {
 
 /* Ends it, if it has not ended. */
 void session_run_close(struct session_run *session);
+/* Nothing of the last cell's output is read any more. */
+void session_run_close_late(struct session_run *session);
 
 /* Starts one. description: that of its first cell, of which the program, the files, the request's
  * variables and the limits of time are left out. true: *ret. false where it could not be had with
@@ -43,14 +45,6 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *des
 bool session_run_add(struct session_run *session, uint32_t number,
                      const struct run_description *description, struct run_event *ret_failed,
                      struct error *error);
-
-/* Has it ended since its last cell? Then *ret has its end: of a backend that is gone, with cause
- * INFRASTRUCTURE. */
-bool session_run_has_ended(struct session_run *session, struct run_event *ret);
-
-/* Back to before its last cells, of which nothing is read any more. false with
- * CHECKPOINT_UNAVAILABLE: it is as it was; or with another error: it is lost. */
-bool session_run_undo(struct session_run *session, uint64_t cells, struct error *error);
 
 /* What the interpreter says of its cell, as the frames are read. */
 struct cell_word {

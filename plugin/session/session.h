@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sessions of this gateway: whose they are, what ran in them, and how many there may be. A
- * session that a call has taken is that call's alone until it is given back; the others are looked
- * at under one lock. Any thread.
+ * session that a call has taken is that call's alone until it is given back, with its sandbox; the
+ * others are looked at under one lock. Any thread.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "admission/admission.h"
 #include "base/error.h"
 #include "run/redaction.h"
+#include "run/session_orders.h"
 #include "run/session_run.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/canonical.h"
@@ -68,23 +69,36 @@ struct session_terms {
     uint64_t max_cells;
 };
 
+/* Where one session lives, or those that were forked from one. These are its branches, and take
+ * turns: of one at most the interpreter runs, and those of the others sleep in it. */
+struct session_sandbox {
+    uint32_t entries;           /* sessions that point to it */
+    uint32_t living;            /* those that have not ended */
+    uint32_t branches;          /* bits: the numbers of these */
+    uint32_t awake;             /* whose interpreter runs; SESSION_BRANCH_AWAKE: that of none */
+    uint64_t kept_memory_bytes; /* admission.h */
+    bool is_taken;              /* by the call of one of its sessions */
+    struct session_run run;     /* that call's, while it is taken */
+};
+
 struct session {
     struct session *next;
     char id[SESSION_ID_LENGTH + 1];
+    char forked_from[SESSION_ID_LENGTH + 1]; /* "": from none */
     char *principal;
     char *languages[SESSION_PROGRAMS_MOST]; /* that have an interpreter, in the order of start */
     uint32_t language_count;
     char *workspace;
     char policy_sha256[SHA256_HEX_LENGTH + 1];
     bool network;
-    struct run_limits limits;   /* those of its first cell */
-    uint64_t kept_memory_bytes; /* admission.h */
+    struct run_limits limits; /* those of its first cell */
     bool is_taken;
     const struct registered_call *taken_by; /* borrowed, while it is taken */
     bool is_to_end;                         /* an operator wants it */
     uint64_t used_ms;                       /* on CLOCK_MONOTONIC, when it was given back last */
     enum session_loss loss;
-    struct session_run run;
+    struct session_sandbox *sandbox;
+    uint32_t branch; /* its number there */
 
     /* What ran in it: of the last cells an array of texts, each the canonical JSON of {language,
      * code_sha256, first_line, exit_code, defined, undone}; of all of them their number and a hash
@@ -144,12 +158,23 @@ void session_note_undone(struct session *session);
 
 /* The last cells, as an array of objects. */
 void session_write_cells(const struct session *session, const char *name, struct json_draft *draft);
+/* A new one's history is that of the other one, and says that it was forked. false: no memory. */
+bool session_copy_history(struct session *session, const struct session *from);
 
 /* Ends it where an operator has asked for that while a call has it. */
 void session_end_as_wanted(struct session *session);
 
-/* Notes why it is no more; the caller of its last cell has heard of it. */
+/* Notes that a copy of it sleeps, and what runs is a new session of the same sandbox, with its
+ * history and nothing to undo. The call has that one in its place, and it is given back. NULL with
+ * error TOO_MANY_REQUESTS or OUT_OF_MEMORY. */
+struct session *session_fork(struct session *session, const struct session_terms *terms,
+                             struct error *error);
+
+/* Notes why its sandbox is no more, and all sessions in it; the caller of its last cell has heard
+ * of it, and the owners of others will. */
 void session_lose(struct session *session, enum session_loss loss);
+/* The same of this session alone. */
+void session_lose_alone(struct session *session, enum session_loss loss);
 enum session_loss session_loss_of(enum run_cause cause);
 
 /* Gives it back; one that is lost is gone then. NULL is fine. */

@@ -114,3 +114,13 @@ void session_write_cells(const struct session *session, const char *name, struct
         json_draft_text(draft, NULL, json_string_value(cell), json_string_length(cell));
     json_draft_close(draft, ']');
 }
+
+bool session_copy_history(struct session *session, const struct session *from)
+{
+    json_decref(session->cells);
+    session->cells = json_deep_copy(from->cells);
+    session->cell_count = from->cell_count;
+    memcpy(session->history_sha256, from->history_sha256, sizeof(session->history_sha256));
+    extend_history(session, "forked");
+    return session->cells;
+}

@@ -41,11 +41,12 @@ def test_other_languages_are_refused():
     tap.equal(call("print(x)", session)["stdout"], "1\n", "the control")
 
 
-def test_nothing_can_be_undone():
+def test_nothing_can_be_undone_or_forked():
     session = begin()
     tap.equal(call("x = 2", session)["session"]["checkpoint"], None)
-    error = call("print(x)", session, session_action="undo")["error"]
-    tap.equal(error["code"], "not_supported", error)
+    for action in ("undo", "fork"):
+        error = call("print(x)", session, session_action=action)["error"]
+        tap.equal(error["code"], "not_supported", error)
     tap.equal(call("print(x)", session)["stdout"], "2\n", "it lives on")
 
 

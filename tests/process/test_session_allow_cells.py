@@ -248,6 +248,18 @@ def test_a_finding_is_asked_about():
     expect_asked("import subprocess", begin("import subprocess"))
 
 
+def test_a_fork_is_asked_about_and_so_is_its_copy():
+    use()
+    session = begin()
+    expect_asked("print(x)", session, session_action="fork")
+    expect_unasked("print(x)", session, "1\n")
+    copy = Person("allow_once")("print(x)", session, session_action="fork")["session"]["id"]
+    expect_asked("print(x)", copy)
+    expect_unasked("print(x)", session, "1\n")
+    copy = Person("allow_cells")("print(x)", session, session_action="fork")["session"]["id"]
+    expect_unasked("print(x)", copy, "1\n")
+
+
 def test_it_lives_on_behind_an_undone_cell():
     use()
     session = begin()

@@ -65,6 +65,9 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
         return now_us;
     case SESSION_ORDER_UNDO: /* the caller's */
     case SESSION_ORDER_PROGRAM:
+    case SESSION_ORDER_PARK:
+    case SESSION_ORDER_WAKE:
+    case SESSION_ORDER_DROP:
         break;
     }
     return 0;

@@ -17,7 +17,7 @@ class FilesNotWritten(OSError):
 
 class Session:
     """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, how many of its last
-    variables stay, failure, checkpoint), or None at the end."""
+    variables stay, failure, checkpoint), 1 in a new branch of the session, or None at the end."""
 
     def __init__(self, runner, take):
         self.runner, self.take = runner, take
@@ -34,6 +34,9 @@ class Session:
     def begin_cell(self):
         """The code of the next cell; None: there is none. What is wrong with it is the cell's exception."""
         taken = self.take()
+        while taken == 1:
+            self.diverge()
+            taken = self.take()
         if taken is None:
             return None
         source, arguments, environment, lasting, failure, checkpoint = taken
@@ -46,6 +49,16 @@ class Session:
         if failure:
             raise FilesNotWritten(failure.decode(errors="replace"))
         return self.program_code["compile_program"](source, self.write(source), TOP_LEVEL_AWAIT)
+
+    @staticmethod
+    def diverge():
+        """Two branches are not to draw the same numbers from the generators that all code shares."""
+        for name in ("random", "numpy.random"):
+            try:
+                if name in sys.modules:
+                    sys.modules[name].seed()
+            except BaseException:  # the program has replaced it
+                pass
 
     def write(self, source):
         """To a file: Python quotes the lines of a traceback from there, also of a function that an earlier cell has defined."""

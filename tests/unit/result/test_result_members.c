@@ -55,7 +55,10 @@ static struct session *lost_session(void)
 {
     struct session *session = calloc(1, sizeof(*session));
     ck_assert_ptr_nonnull(session);
-    session->run = (struct session_run)SESSION_RUN_EMPTY;
+    session->sandbox = calloc(1, sizeof(*session->sandbox));
+    ck_assert_ptr_nonnull(session->sandbox);
+    session->sandbox->entries = 1;
+    session->sandbox->run = (struct session_run)SESSION_RUN_EMPTY;
     session->loss = SESSION_LOSS_MEMORY;
     session->cells = json_array();
     return session;
@@ -79,6 +82,8 @@ static json_t *ended_by(enum run_cause cause, bool is_killed)
         call->request.session = strdup(SESSION_NEW);
         call->session = lost_session();
         call->word.checkpoint = cause % 2 == 0 ? CHECKPOINT_TAKEN : CHECKPOINT_WORD_COUNT;
+        if (cause % 2 == 0)
+            (void)snprintf(call->session->forked_from, sizeof(call->session->forked_from), "s_0");
     } else {
         ended->usage = (struct run_usage){.user_us = RUN_USAGE_UNKNOWN,
                                           .system_us = RUN_USAGE_UNKNOWN,

@@ -22,8 +22,8 @@
 /* (CHECKPOINT_AWAKE): from the one that was woken, once its files are back. */
 #define CHECKPOINT_AWAKE UINT64_C(0x776f6b65)
 
-/* (CHECKPOINT_MADE, its pid): from the interpreter, ahead of the cell. The answer is
+/* (CHECKPOINT_MADE, its pid, why): from the interpreter, ahead of the cell. The answer is
  * CHECKPOINT_TAKEN where it is kept, and comes only once it sleeps. Also where there is none, so
- * that the cell's program cannot make one. */
+ * that the cell's program cannot make one; then why is the word for that. */
 #define CHECKPOINT_MADE UINT64_C(0x6d616465)
 #define CHECKPOINT_NONE 0 /* in the place of the pid */

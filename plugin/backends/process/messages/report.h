@@ -44,6 +44,11 @@ enum sandbox_order_kind {
     SANDBOX_PROGRAM,      /* start another interpreter: with the descriptors of enum run_fd from
                              RUN_FD_DESCRIPTION on, and a memfd with its files (session_program.h);
                              REPORT_PROGRAM is the answer */
+    SANDBOX_PARK,         /* a checkpoint that its interpreter makes now sleeps as a branch:
+                             REPORT_PARKED is the answer */
+    SANDBOX_WAKE,         /* a branch goes on in the place of what runs: REPORT_RESTORED is the
+                             answer */
+    SANDBOX_DROP,         /* a branch ends */
 };
 
 /* To a session. */
@@ -54,7 +59,8 @@ struct sandbox_order {
     uint32_t program;           /* with INTERRUPT: the number of its interpreter */
     uint32_t cgroup_has_memory; /* with PROGRAM: as the session's own isolation_report */
     uint32_t cgroup_has_pids;
-    uint32_t cells; /* with UNDO: how many, at least one */
+    uint32_t cells;  /* with UNDO: how many, at least one */
+    uint32_t branch; /* with PARK, WAKE and DROP (protocol/session.h) */
 };
 
 enum report_kind {
@@ -67,6 +73,7 @@ enum report_kind {
     REPORT_RESTORED,     /* init: its program has ended, and one of before the cell goes on; or,
                             with failure, it could not be undone and is as it was */
     REPORT_PROGRAM,      /* init: another interpreter has started, or, with failure, has not */
+    REPORT_PARKED,       /* init: a branch sleeps, or, with failure, does not: message is why */
 };
 
 /* Of every process of a sandbox but its init. */

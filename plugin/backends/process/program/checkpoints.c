@@ -25,24 +25,54 @@ static bool send_signal(const struct checkpoint *checkpoint, int number)
     return syscall(SYS_pidfd_send_signal, checkpoint->pidfd, number, NULL, 0) == 0;
 }
 
-static struct checkpoint *kept_at(struct checkpoints *checkpoints, pid_t pid)
+static struct checkpoint *find_in(struct checkpoint_list *list, pid_t pid)
 {
-    for (size_t i = 0; i < checkpoints->count; i++)
-        if (checkpoints->kept[i].pid == pid)
-            return send_signal(&checkpoints->kept[i], 0) ? &checkpoints->kept[i] : NULL;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->kept[i].pid == pid)
+            return &list->kept[i];
     return NULL;
 }
 
-/* Behind a restored cell it is a child of this process, else the interpreter reaps it. */
-static void forget_oldest(struct checkpoints *checkpoints)
+/* Of all branches. */
+static struct checkpoint *kept_at(struct checkpoints *checkpoints, pid_t pid)
 {
-    (void)send_signal(&checkpoints->kept[0], SIGKILL);
-    while (waitpid(checkpoints->kept[0].pid, NULL, __WALL) < 0 && errno == EINTR)
+    struct checkpoint *found = find_in(&checkpoints->list, pid);
+    for (size_t i = 0; i < SESSION_BRANCHES_MOST && !found; i++) {
+        struct sleeping_branch *branch = &checkpoints->asleep[i];
+        found = branch->tip.pid == pid ? &branch->tip : find_in(&branch->list, pid);
+    }
+    return found && send_signal(found, 0) ? found : NULL;
+}
+
+/* It is a child of this process where its interpreter has ended; else that one reaps it. */
+static void end_checkpoint(struct checkpoint *checkpoint)
+{
+    (void)send_signal(checkpoint, SIGKILL);
+    while (waitpid(checkpoint->pid, NULL, __WALL) < 0 && errno == EINTR)
         ;
-    close_fd(checkpoints->kept[0].pidfd);
-    checkpoints->count--;
-    memmove(&checkpoints->kept[0], &checkpoints->kept[1],
-            checkpoints->count * sizeof(checkpoints->kept[0]));
+    close_fd(checkpoint->pidfd);
+    *checkpoint = (struct checkpoint){.pidfd = -1};
+}
+
+static void forget_oldest(struct checkpoint_list *list)
+{
+    end_checkpoint(&list->kept[0]);
+    list->count--;
+    memmove(&list->kept[0], &list->kept[1], list->count * sizeof(list->kept[0]));
+}
+
+static void forget_list(struct checkpoint_list *list)
+{
+    while (list->count > 0)
+        forget_oldest(list);
+    list->is_of_last = false;
+}
+
+static void forget_branch(struct sleeping_branch *branch)
+{
+    forget_list(&branch->list);
+    if (branch->tip.pid != 0)
+        end_checkpoint(&branch->tip);
 }
 
 /* The pids of the children of this process; as many as were read. A process that is not dumpable
@@ -75,17 +105,38 @@ static bool has_strangers(struct checkpoints *checkpoints)
     return count == 0; /* not even the interpreter: the list cannot be read */
 }
 
+/* The interpreter keeps nothing: it is that of a new branch. */
+static void park(struct checkpoints *checkpoints, const struct checkpoint *tip)
+{
+    struct sleeping_branch *branch = &checkpoints->asleep[checkpoints->parked_as];
+    *branch = (struct sleeping_branch){.tip = *tip, .list = checkpoints->list};
+    checkpoints->list = (struct checkpoint_list){.count = 0};
+}
+
+static bool can_be_kept(const struct checkpoints *checkpoints)
+{
+    if (checkpoints->is_parking)
+        return checkpoints->parked_as < SESSION_BRANCHES_MOST &&
+               checkpoints->asleep[checkpoints->parked_as].tip.pid == 0;
+    return checkpoints->limit > 0;
+}
+
 /* While it waits for an answer its pid is its own. */
 static bool keep(struct checkpoints *checkpoints)
 {
+    struct checkpoint_list *list = &checkpoints->list;
     struct checkpoint next = checkpoints->next;
     next.pidfd = (int)syscall(SYS_pidfd_open, next.pid, 0);
     if (next.pidfd < 0 || !notification_is_valid(checkpoints->listener, next.call)) {
         close_fd(next.pidfd);
         return false;
     }
-    checkpoints->kept[checkpoints->count++] = next; /* one more than the limit, for a moment */
-    checkpoints->is_of_last = true;
+    if (checkpoints->is_parking) {
+        park(checkpoints, &next);
+        return true;
+    }
+    list->kept[list->count++] = next; /* one more than the limit, for a moment */
+    list->is_of_last = true;
     return true;
 }
 
@@ -93,11 +144,11 @@ static enum checkpoint_word judge(struct checkpoints *checkpoints)
 {
     if (has_strangers(checkpoints))
         return CHECKPOINT_PROCESSES;
-    return checkpoints->limit > 0 && keep(checkpoints) ? CHECKPOINT_TAKEN : CHECKPOINT_REFUSED;
+    return can_be_kept(checkpoints) && keep(checkpoints) ? CHECKPOINT_TAKEN : CHECKPOINT_REFUSED;
 }
 
-/* Once the cell has begun, the checkpoint sleeps and the interpreter has named it, or has said that
- * there is none. */
+/* Once the order for it is there, the checkpoint sleeps and the interpreter has named it, or has
+ * said that there is none. */
 static void settle(struct checkpoints *checkpoints)
 {
     struct checkpoint *next = &checkpoints->next;
@@ -106,25 +157,29 @@ static void settle(struct checkpoints *checkpoints)
     if (!checkpoints->may_come || made->call == 0 || !is_complete)
         return;
     enum checkpoint_word word =
-        made->pid == CHECKPOINT_NONE ? CHECKPOINT_REFUSED : judge(checkpoints);
+        made->pid == CHECKPOINT_NONE ? checkpoints->why : judge(checkpoints);
     checkpoints->may_come = false;
+    checkpoints->has_answer = checkpoints->is_parking;
+    checkpoints->answer = word;
     if (word != CHECKPOINT_TAKEN && next->pid != 0)
         (void)kill(next->pid, SIGKILL);
     (void)notification_answer(checkpoints->listener, made->call, word);
-    if (checkpoints->count > checkpoints->limit)
-        forget_oldest(checkpoints);
+    if (!checkpoints->is_parking && checkpoints->list.count > checkpoints->limit)
+        forget_oldest(&checkpoints->list);
+    checkpoints->is_parking = false;
     *next = *made = (struct checkpoint){.pidfd = -1};
 }
 
 void checkpoints_begin_cell(struct checkpoints *checkpoints, size_t limit)
 {
     /* Without one ahead of the last cell nothing leads back across that cell. */
-    while (checkpoints->count > 0 && !checkpoints->is_of_last)
-        forget_oldest(checkpoints);
+    if (!checkpoints->list.is_of_last)
+        forget_list(&checkpoints->list);
     checkpoints->limit = limit < CHECKPOINTS_MOST ? limit : CHECKPOINTS_MOST;
     checkpoints->in_cell = true;
     checkpoints->may_come = true;
-    checkpoints->is_of_last = false;
+    checkpoints->is_parking = false;
+    checkpoints->list.is_of_last = false;
     settle(checkpoints);
 }
 
@@ -133,11 +188,28 @@ void checkpoints_end_cell(struct checkpoints *checkpoints)
     checkpoints->in_cell = checkpoints->may_come = false;
 }
 
+void checkpoints_begin_park(struct checkpoints *checkpoints, uint32_t branch)
+{
+    checkpoints->may_come = true;
+    checkpoints->is_parking = true;
+    checkpoints->parked_as = branch;
+    settle(checkpoints);
+}
+
+bool checkpoints_take_answer(struct checkpoints *checkpoints, enum checkpoint_word *ret)
+{
+    if (!checkpoints->has_answer)
+        return false;
+    checkpoints->has_answer = false;
+    *ret = checkpoints->answer;
+    return true;
+}
+
 void checkpoints_forget(struct checkpoints *checkpoints)
 {
-    while (checkpoints->count > 0)
-        forget_oldest(checkpoints);
-    checkpoints->is_of_last = false;
+    forget_list(&checkpoints->list);
+    for (size_t i = 0; i < SESSION_BRANCHES_MOST; i++)
+        forget_branch(&checkpoints->asleep[i]);
 }
 
 /* The order of the cell may come behind the calls that are made for it, even behind those of the
@@ -173,7 +245,10 @@ bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp
     if (call->data.args[0] == CHECKPOINT_MADE && caller == checkpoints->interpreter) {
         const struct checkpoint made = {
             .pid = (pid_t)call->data.args[1], .pidfd = -1, .call = call->id};
+        uint64_t why = call->data.args[2];
+        bool is_reason = why < CHECKPOINT_WORD_COUNT && why != CHECKPOINT_TAKEN;
         checkpoints->made = made;
+        checkpoints->why = is_reason ? (enum checkpoint_word)why : CHECKPOINT_REFUSED;
         settle(checkpoints);
         return true;
     }
@@ -182,7 +257,7 @@ bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp
 
 bool checkpoints_can_restore(const struct checkpoints *checkpoints, size_t cells)
 {
-    return cells > 0 && cells <= checkpoints->count && checkpoints->is_of_last;
+    return cells > 0 && cells <= checkpoints->list.count && checkpoints->list.is_of_last;
 }
 
 /* All of them are stopped, so that none can fork, and each that dies leaves its children to this
@@ -237,25 +312,83 @@ static bool wake(struct checkpoints *checkpoints, struct checkpoint *checkpoint)
 }
 
 /* They end with the processes that are no checkpoint. */
-static void forget_newest(struct checkpoints *checkpoints, size_t count)
+static void forget_newest(struct checkpoint_list *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        close_fd(checkpoints->kept[--checkpoints->count].pidfd);
+        close_fd(list->kept[--list->count].pidfd);
+}
+
+/* Nothing of what came before it is waited for. */
+static void begin_anew(struct checkpoints *checkpoints, pid_t interpreter)
+{
+    checkpoints->interpreter = interpreter;
+    checkpoints->waking = 0;
+    checkpoints->in_cell = checkpoints->may_come = checkpoints->is_parking = false;
+    checkpoints->next = checkpoints->made = (struct checkpoint){.pidfd = -1};
+    checkpoints->all_sleep = false;
+}
+
+/* Kills what is no checkpoint; this one is none from now on. */
+static bool go_on_as(struct checkpoints *checkpoints, struct checkpoint *sleeper)
+{
+    (void)kill(-1, SIGSTOP);
+    kill_others(checkpoints);
+    bool is_awake = send_signal(sleeper, 0) && wake(checkpoints, sleeper);
+    begin_anew(checkpoints, is_awake ? sleeper->pid : 0);
+    close_fd(sleeper->pidfd);
+    *sleeper = (struct checkpoint){.pidfd = -1};
+    return is_awake;
 }
 
 bool checkpoints_restore(struct checkpoints *checkpoints, size_t cells)
 {
-    forget_newest(checkpoints, cells - 1);
-    struct checkpoint *newest = &checkpoints->kept[checkpoints->count - 1];
-    (void)kill(-1, SIGSTOP);
-    kill_others(checkpoints);
-    bool is_awake = send_signal(newest, 0) && wake(checkpoints, newest);
-    checkpoints->interpreter = is_awake ? newest->pid : 0;
-    close_fd(newest->pidfd);
-    checkpoints->count--;
-    checkpoints->waking = 0;
-    checkpoints->in_cell = checkpoints->may_come = false;
-    checkpoints->next = checkpoints->made = (struct checkpoint){.pidfd = -1};
-    checkpoints->is_of_last = checkpoints->count > 0;
+    struct checkpoint_list *list = &checkpoints->list;
+    forget_newest(list, cells - 1);
+    bool is_awake = go_on_as(checkpoints, &list->kept[list->count - 1]);
+    list->count--;
+    list->is_of_last = list->count > 0;
     return is_awake;
+}
+
+/* One that has died is there until it is reaped. */
+bool checkpoints_can_wake(const struct checkpoints *checkpoints, uint32_t branch)
+{
+    if (branch >= SESSION_BRANCHES_MOST || checkpoints->asleep[branch].tip.pid == 0)
+        return false;
+    struct pollfd its_end = {.fd = checkpoints->asleep[branch].tip.pidfd, .events = POLLIN};
+    return poll(&its_end, 1, 0) == 0;
+}
+
+bool checkpoints_wake(struct checkpoints *checkpoints, uint32_t branch)
+{
+    struct sleeping_branch *wanted = &checkpoints->asleep[branch];
+    forget_newest(&checkpoints->list, checkpoints->list.count);
+    bool is_awake = go_on_as(checkpoints, &wanted->tip);
+    checkpoints->list = wanted->list;
+    *wanted = (struct sleeping_branch){.tip = {.pidfd = -1}};
+    return is_awake;
+}
+
+static bool has_sleeping(const struct checkpoints *checkpoints)
+{
+    bool has = false;
+    for (size_t i = 0; i < SESSION_BRANCHES_MOST; i++)
+        has = has || checkpoints->asleep[i].tip.pid != 0;
+    return has;
+}
+
+void checkpoints_drop(struct checkpoints *checkpoints, uint32_t branch)
+{
+    if (branch < SESSION_BRANCHES_MOST) {
+        forget_branch(&checkpoints->asleep[branch]);
+        return;
+    }
+    if (!has_sleeping(checkpoints))
+        return;
+    forget_newest(&checkpoints->list, checkpoints->list.count);
+    checkpoints->list.is_of_last = false;
+    (void)kill(-1, SIGSTOP); /* until one is woken */
+    kill_others(checkpoints);
+    begin_anew(checkpoints, 0);
+    checkpoints->all_sleep = true;
 }

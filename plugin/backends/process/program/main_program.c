@@ -172,14 +172,9 @@ static bool take_forbidden_call(struct main_program *program, int listener, stru
 static const struct report ordered_end = {
     .kind = REPORT_ENDED, .wait_status = SIGKILL, .ordered = 1};
 
-/* Goes back to before the last cells. ended: how the last one has ended. false: there is no way
- * back, and nothing was done, or no interpreter is left. */
-static bool restore(struct main_program *program, int supervisor, size_t cells,
-                    const struct report *ended)
+/* With the interpreter that was woken. */
+static bool go_on(struct main_program *program, int supervisor, const struct report *ended)
 {
-    if (!checkpoints_can_restore(&program->checkpoints, cells) ||
-        !checkpoints_restore(&program->checkpoints, cells))
-        return false;
     struct report report = *ended;
     report.kind = REPORT_RESTORED;
     report.scratch_full = program->scratch_is_full && program->scratch_is_full();
@@ -187,6 +182,15 @@ static bool restore(struct main_program *program, int supervisor, size_t cells,
     if (program->note_files)
         program->note_files();
     return report_send(supervisor, &report);
+}
+
+/* Goes back to before the last cells. ended: how the last one has ended. false: there is no way
+ * back, and nothing was done, or no interpreter is left. */
+static bool restore(struct main_program *program, int supervisor, size_t cells,
+                    const struct report *ended)
+{
+    return checkpoints_can_restore(&program->checkpoints, cells) &&
+           checkpoints_restore(&program->checkpoints, cells) && go_on(program, supervisor, ended);
 }
 
 /* The session stays as it is where there is no checkpoint, and ends with one that cannot be woken.
@@ -200,6 +204,35 @@ static void undo(struct main_program *program, int supervisor, size_t cells)
         (void)restore(program, supervisor, cells, &ordered_end);
 }
 
+/* The branch that is wanted runs in the place of the one that does. */
+static void wake(struct main_program *program, int supervisor, uint32_t branch)
+{
+    const struct report refused = {.kind = REPORT_RESTORED, .failure = RUN_FAILURE_INTERNAL};
+    if (!checkpoints_can_wake(&program->checkpoints, branch))
+        (void)report_send(supervisor, &refused);
+    else if (checkpoints_wake(&program->checkpoints, branch))
+        (void)go_on(program, supervisor, &ordered_end);
+}
+
+static void drop(struct main_program *program, uint32_t branch)
+{
+    checkpoints_drop(&program->checkpoints, branch);
+    program->pid = program->checkpoints.interpreter;
+}
+
+/* Whether a branch sleeps, once that is settled. */
+static void report_parked(struct main_program *program, int supervisor)
+{
+    enum checkpoint_word word;
+    if (!checkpoints_take_answer(&program->checkpoints, &word))
+        return;
+    struct report report = {.kind = REPORT_PARKED,
+                            .failure =
+                                word == CHECKPOINT_TAKEN ? RUN_FAILURE_NONE : RUN_FAILURE_INTERNAL};
+    (void)snprintf(report.message, sizeof(report.message), "%s", checkpoint_word_name(word));
+    (void)report_send(supervisor, &report);
+}
+
 static pid_t program_of(const struct main_program *program, uint32_t number)
 {
     return number == 0 || number > program->other_count ? program->pid
@@ -210,9 +243,11 @@ static pid_t program_of(const struct main_program *program, uint32_t number)
 static bool follow_order(struct main_program *program, int supervisor,
                          const struct sandbox_order *order)
 {
+    pid_t interrupted = program_of(program, order->program);
     switch (order->kind) {
     case SANDBOX_INTERRUPT:
-        (void)kill(program_of(program, order->program), SIGINT);
+        if (interrupted > 0) /* all branches sleep, else */
+            (void)kill(interrupted, SIGINT);
         return true;
     case SANDBOX_STOP:
         (void)kill(-1, SIGSTOP);
@@ -228,6 +263,15 @@ static bool follow_order(struct main_program *program, int supervisor,
         return true;
     case SANDBOX_UNDO:
         undo(program, supervisor, order->cells);
+        return true;
+    case SANDBOX_PARK:
+        checkpoints_begin_park(&program->checkpoints, order->branch);
+        return true;
+    case SANDBOX_WAKE:
+        wake(program, supervisor, order->branch);
+        return true;
+    case SANDBOX_DROP:
+        drop(program, order->branch);
         return true;
     default:
         return false;
@@ -287,7 +331,8 @@ static bool has_ended(struct main_program *program, int supervisor, const struct
 {
     struct report ended;
     struct signalfd_siginfo signals[8];
-    if (program->checkpoints.interpreter == 0) { /* undone, and not restored */
+    if (program->checkpoints.interpreter == 0 &&
+        !program->checkpoints.all_sleep) { /* undone, and not restored */
         *ret = ordered_end;
         return true;
     }
@@ -326,6 +371,7 @@ static bool watch_end(struct main_program *program, int supervisor, struct repor
     for (;;) {
         if (has_ended(program, supervisor, ready, ret))
             return true;
+        report_parked(program, supervisor);
         watch_listeners(program, is_over, &ready[READY_LISTENER]);
         if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR) {
             *ret = (struct report){

@@ -29,24 +29,29 @@ bool session_loop_prepare(void)
 }
 
 /* Ahead of the cell, so that a checkpoint knows nothing of it. In one that goes on, the cell that
- * has woken the interpreter is over. "": none is wanted. */
+ * has woken the interpreter is over. "": none is wanted; NULL: this is a new branch now. */
 static const char *make_checkpoint(void)
 {
-    const char *name = "";
-    bool restored = true;
-    while (restored && cell_wants_checkpoint(cells)) {
-        name = checkpoint_word_name(checkpoint_make(&checkpoints, &restored));
+    enum cell_wish wish;
+    while ((wish = cell_await(cells)) != CELL_ALONE) {
+        bool restored;
+        enum checkpoint_word word = checkpoint_make(&checkpoints, &restored);
         interpreter = getpid();
+        if (!restored && wish == CELL_WITH_CHECKPOINT)
+            return checkpoint_word_name(word);
+        if (!restored && word == CHECKPOINT_TAKEN)
+            return NULL;
     }
-    return restored ? "" : name;
+    return "";
 }
 
-/* Without the interpreter's lock, so that threads of the program go on. */
+/* Without the interpreter's lock, so that threads of the program go on. *ret_checkpoint is NULL
+ * where there is no cell yet. */
 static enum cell_state wait_for_cell(struct cell *ret, const char **ret_checkpoint)
 {
     void *state = PyEval_SaveThread();
     *ret_checkpoint = make_checkpoint();
-    enum cell_state taken = cell_take(cells, ret);
+    enum cell_state taken = *ret_checkpoint ? cell_take(cells, ret) : CELL_NONE;
     PyEval_RestoreThread(state);
     return taken;
 }
@@ -57,7 +62,10 @@ PyObject *session_loop_take(PyObject *self, PyObject *arguments)
     const char *word;
     (void)self;
     (void)arguments;
-    if (wait_for_cell(&cell, &word) == CELL_NONE) {
+    enum cell_state state = wait_for_cell(&cell, &word);
+    if (!word)
+        return PyLong_FromLong(1);
+    if (state == CELL_NONE) {
         Py_IncRef(Py_None);
         return Py_None;
     }

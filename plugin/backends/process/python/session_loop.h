@@ -15,7 +15,8 @@
 bool session_loop_prepare(void);
 
 /* For session.py: (code, [argument, ...], [b"NAME=value", ...], failure, b"checkpoint.h's word"),
- * or None. Waits. The last one is b"" where the session has no checkpoints. */
+ * or None; or 1: this is a new branch of the session, and there is no cell yet. Waits. The last
+ * one is b"" where the session has no checkpoints. */
 PyObject *session_loop_take(PyObject *self, PyObject *arguments);
 
 /* functions: a tuple (begin_cell, await_result, end_cell) of session.py. Returns at the end of the

@@ -125,14 +125,19 @@ static bool receive_cell(int socket, int ret[CELL_FDS])
     return false;
 }
 
-bool cell_wants_checkpoint(int socket)
+enum cell_wish cell_await(int socket)
 {
     char kind;
     ssize_t length;
     do
         length = recv(socket, &kind, sizeof(kind), MSG_PEEK);
     while (length < 0 && errno == EINTR);
-    return length == sizeof(kind) && kind == SESSION_CELL_CHECKPOINT;
+    if (length == sizeof(kind) && kind == SESSION_CELL_CHECKPOINT)
+        return CELL_WITH_CHECKPOINT;
+    if (length != sizeof(kind) || kind != SESSION_PARK)
+        return CELL_ALONE;
+    (void)recv(socket, &kind, sizeof(kind), MSG_DONTWAIT);
+    return CELL_PARK;
 }
 
 enum cell_state cell_take(int socket, struct cell *ret)

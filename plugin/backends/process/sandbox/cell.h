@@ -29,8 +29,13 @@ struct cell {
  * /dev/null there; -1: this run is no session. */
 int cell_socket_take(void);
 
+enum cell_wish {
+    CELL_ALONE,
+    CELL_WITH_CHECKPOINT, /* ahead of it */
+    CELL_PARK,            /* it is none, and was taken */
+};
 /* Waits for the next one, and leaves it there. */
-bool cell_wants_checkpoint(int socket);
+enum cell_wish cell_await(int socket);
 
 enum cell_state {
     CELL_NONE,  /* there will be no more */

@@ -212,7 +212,7 @@ static enum checkpoint_word copy(pid_t *ret_pid, bool *ret_restored)
 static enum checkpoint_word report(enum checkpoint_word word, pid_t pid)
 {
     uint64_t named = word == CHECKPOINT_TAKEN ? (uint64_t)pid : CHECKPOINT_NONE;
-    long answer = syscall(CHECKPOINT_CALL, CHECKPOINT_MADE, named);
+    long answer = syscall(CHECKPOINT_CALL, CHECKPOINT_MADE, named, (uint64_t)word);
     if (word != CHECKPOINT_TAKEN)
         return word;
     return answer < 0 || answer >= CHECKPOINT_WORD_COUNT ? CHECKPOINT_REFUSED

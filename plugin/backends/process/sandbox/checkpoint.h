@@ -9,10 +9,12 @@
 #include <sys/types.h>
 
 #include "protocol/checkpoint.h"
+#include "protocol/session.h"
 
 struct checkpoint_maker {
     int descriptors; /* that an interpreter of no program's has open; -1: not known */
-    pid_t children[CHECKPOINTS_MOST + 1]; /* that were made; the oldest may be dead by now */
+    /* That were made, of all branches; some may be dead by now. */
+    pid_t children[CHECKPOINTS_MOST + 1 + SESSION_BRANCHES_MOST];
     size_t child_count;
 };
 

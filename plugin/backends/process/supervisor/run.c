@@ -191,6 +191,9 @@ static void handle_report(struct run *run, const struct report *report)
     case REPORT_PROGRAM:
         run_session_added(run, report);
         break;
+    case REPORT_PARKED:
+        run_session_parked(run, report);
+        break;
     case REPORT_TREE_GONE:
         if (!run->unwatched && !run->evidence.killed)
             run->deadline_us = monotonic_us() + COLLECTION_LIMIT_US;

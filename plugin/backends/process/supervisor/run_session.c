@@ -14,6 +14,8 @@
 
 /* For an interpreter to start: more than its init gives it. */
 #define ADD_LIMIT_MS 15000
+/* For an interpreter to make a copy of itself and of its files. */
+#define PARK_LIMIT_MS 10000
 /* For an init to kill its tree, and for a checkpoint to put the files back. */
 #define RESTORE_LIMIT_US (UINT64_C(10) * 1000000)
 
@@ -33,13 +35,13 @@ static void tell_checkpoints(const struct run *run, enum sandbox_order_kind kind
         tell_init(run, kind);
 }
 
-static void begin_restore(struct run *run, enum run_cause cause, uint32_t cells)
+/* order: UNDO or WAKE. */
+static void begin_restore(struct run *run, enum run_cause cause, const struct sandbox_order *order)
 {
-    const struct sandbox_order order = {.kind = SANDBOX_UNDO, .cells = cells};
     run->restoring = true;
     run->restored_for = cause;
     run->deadline_us = monotonic_us() + RESTORE_LIMIT_US;
-    (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
+    (void)channel_send(run->process->report, order, sizeof(*order), NULL, 0);
 }
 
 static void pass_collection_on(const struct run *run, const struct session_order *order,
@@ -49,9 +51,10 @@ static void pass_collection_on(const struct run *run, const struct session_order
     (void)channel_send(run->process->report, &passed, sizeof(passed), fds, SESSION_COLLECT_FDS);
 }
 
-static void send_added(const struct run *run, const struct report *report)
+static void send_answer(const struct run *run, enum run_event_type type,
+                        const struct report *report)
 {
-    struct run_event event = {.type = RUN_EVENT_PROGRAM,
+    struct run_event event = {.type = type,
                               .failure = report->failure,
                               .failed_layer = report->failed_layer,
                               .error_number = report->error_number,
@@ -76,7 +79,7 @@ static void pass_program_on(struct run *run, const struct session_order *order,
     given[SESSION_PROGRAM_FDS] = files;
     if (files >= 0 &&
         channel_send(run->process->report, &passed, sizeof(passed), given, COUNT_OF(given)) == 0) {
-        run->is_adding = true;
+        run->awaits_init = true;
         return;
     }
     struct report report = {.failure = RUN_FAILURE_INTERNAL, .error_number = errno};
@@ -85,28 +88,48 @@ static void pass_program_on(struct run *run, const struct session_order *order,
 }
 
 /* It is idle meanwhile, but for its deadline. */
-static void add_program(struct run *run, const struct session_order *order,
-                        const int fds[SESSION_PROGRAM_FDS])
+static void go_on_for(struct run *run, uint32_t limit_ms)
 {
-    const struct session_order start = {.kind = SESSION_ORDER_CELL, .wall_ms = ADD_LIMIT_MS};
+    const struct session_order start = {.kind = SESSION_ORDER_CELL, .wall_ms = limit_ms};
     bool wakes;
     run->deadline_us = session_clock_order(&run->clock, &start, monotonic_us(), &wakes);
     if (wakes)
         tell_init(run, SANDBOX_CONTINUE);
-    pass_program_on(run, order, fds);
 }
 
-void run_session_added(struct run *run, const struct report *report)
+static void park(struct run *run, uint32_t branch)
+{
+    const struct sandbox_order order = {.kind = SANDBOX_PARK, .branch = branch};
+    go_on_for(run, PARK_LIMIT_MS);
+    run->awaits_init = true;
+    (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
+}
+
+/* The init has done what it was told. false: the run ends. */
+static bool become_idle(struct run *run)
 {
     const struct session_order idle = {.kind = SESSION_ORDER_IDLE};
     bool wakes;
     if (run->evidence.killed)
+        return false;
+    run->awaits_init = false;
+    run->deadline_us = session_clock_order(&run->clock, &idle, monotonic_us(), &wakes);
+    return true;
+}
+
+void run_session_parked(struct run *run, const struct report *report)
+{
+    if (become_idle(run))
+        send_answer(run, RUN_EVENT_PARKED, report);
+}
+
+void run_session_added(struct run *run, const struct report *report)
+{
+    if (!become_idle(run))
         return;
-    run->is_adding = false;
     if (report->failure == RUN_FAILURE_NONE)
         run->session.checkpoints = 0; /* nothing of the session can be undone any more */
-    run->deadline_us = session_clock_order(&run->clock, &idle, monotonic_us(), &wakes);
-    send_added(run, report);
+    send_answer(run, RUN_EVENT_PROGRAM, report);
 }
 
 bool run_processor_time(const struct run *run, uint64_t *ret_us)
@@ -160,22 +183,51 @@ static enum run_cause spent_cause(const struct run *run)
     return run->clock.is_cpu_spent ? RUN_CAUSE_CPU_LIMIT : RUN_CAUSE_WALL_TIMEOUT;
 }
 
+/* false: it is none of those between two cells. */
+static bool follow_between(struct run *run, const struct session_order *order,
+                           const int fds[SESSION_PROGRAM_FDS], size_t fd_count)
+{
+    const struct sandbox_order passed = {
+        .kind = order->kind == SESSION_ORDER_UNDO   ? SANDBOX_UNDO
+                : order->kind == SESSION_ORDER_WAKE ? SANDBOX_WAKE
+                                                    : SANDBOX_DROP,
+        .cells = order->cells,
+        .branch = order->branch,
+    };
+    switch ((enum session_order_kind)order->kind) {
+    case SESSION_ORDER_PROGRAM:
+        if (!run->clock.in_cell && fd_count == SESSION_PROGRAM_FDS) {
+            go_on_for(run, ADD_LIMIT_MS);
+            pass_program_on(run, order, fds);
+        }
+        return true;
+    case SESSION_ORDER_UNDO:
+    case SESSION_ORDER_WAKE:
+        begin_restore(run, RUN_CAUSE_EXIT, &passed);
+        return true;
+    case SESSION_ORDER_PARK:
+        if (!run->clock.in_cell)
+            park(run, order->branch);
+        return true;
+    case SESSION_ORDER_DROP:
+        (void)channel_send(run->process->report, &passed, sizeof(passed), NULL, 0);
+        return true;
+    case SESSION_ORDER_CELL:
+    case SESSION_ORDER_IDLE:
+    case SESSION_ORDER_INTERRUPT:
+    case SESSION_ORDER_COLLECT:
+        break;
+    }
+    return false;
+}
+
 void run_session_follow(struct run *run, const struct session_order *order,
                         const int fds[SESSION_PROGRAM_FDS], size_t fd_count)
 {
     bool is_live = run->started && run->session.idle_ms > 0 && !run->evidence.killed;
     bool wakes;
-    if (!is_live || run->restoring || run->is_adding)
+    if (!is_live || run->restoring || run->awaits_init || follow_between(run, order, fds, fd_count))
         return;
-    if (order->kind == SESSION_ORDER_PROGRAM) {
-        if (!run->clock.in_cell && fd_count == SESSION_PROGRAM_FDS)
-            add_program(run, order, fds);
-        return;
-    }
-    if (order->kind == SESSION_ORDER_UNDO) {
-        begin_restore(run, RUN_CAUSE_EXIT, order->cells);
-        return;
-    }
     uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
     if (deadline_us > 0)
         run->deadline_us = deadline_us;
@@ -197,12 +249,13 @@ void run_session_expire(struct run *run)
 {
     const struct run_event event = {
         .type = RUN_EVENT_INTERRUPTED, .cause = spent_cause(run), .exit_code = -1};
+    const struct sandbox_order last = {.kind = SANDBOX_UNDO, .cells = 1};
     if (run->restoring) { /* its init has not answered */
         run_order_end(run, run->restored_for == RUN_CAUSE_EXIT ? RUN_CAUSE_CANCELLED
                                                                : run->restored_for);
         return;
     }
-    if (run->is_adding) { /* nor here */
+    if (run->awaits_init) { /* nor here */
         run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
         return;
     }
@@ -217,7 +270,7 @@ void run_session_expire(struct run *run)
         break;
     case SESSION_DUE_TIMEOUT:
         if (run->session.checkpoints > 0)
-            begin_restore(run, spent_cause(run), 1);
+            begin_restore(run, spent_cause(run), &last);
         else
             run_order_end(run, spent_cause(run));
         break;

@@ -36,7 +36,7 @@ struct run {
     struct waiting_clock waiting; /* for answers to its calls of tools */
     struct session_clock clock;   /* of a session that has started */
     uint32_t program;             /* the number of the interpreter whose cell is under way */
-    bool is_adding;               /* its init was told to start another one */
+    bool awaits_init;             /* which was told to start another one, or to park a branch */
     bool cpu_measured;            /* its cell was, so that the next two are known */
     uint64_t cpu_begin_us;        /* of its sandbox, when its cell was measured first */
     uint64_t cpu_used_us;         /* since then, when it was measured last */
@@ -70,9 +70,10 @@ bool run_wait_goes_on(struct run *run);
 void run_read_usage(struct run *run, const struct tree_usage *tree);
 
 /* run_session.c: of a session, an order of the plugin's, its deadline that is over,
- * REPORT_RESTORED, and REPORT_PROGRAM. */
+ * REPORT_RESTORED, REPORT_PROGRAM, and REPORT_PARKED. */
 void run_session_follow(struct run *run, const struct session_order *order,
                         const int fds[SESSION_PROGRAM_FDS], size_t fd_count);
 void run_session_expire(struct run *run);
 void run_session_restored(struct run *run, const struct report *report);
 void run_session_added(struct run *run, const struct report *report);
+void run_session_parked(struct run *run, const struct report *report);

@@ -78,7 +78,7 @@ struct guest_run {
     uint32_t has_input;   /* 1: the standard input follows the files; 0: it is /dev/null */
     uint32_t has_results; /* 1: the program gets RUN_RESULTS_FD */
     uint32_t runner;      /* enum run_interpreter: argv is its, and a script of ours begins its
-                             program */
+                             program. Of a session of a shell: argv is the shell alone */
     uint32_t session;     /* 1: it executes cells; of a cell: 1 */
     uint32_t lasting;     /* of a cell: the last so many of its variables stay */
     uint32_t private_file_count; /* the last so many files: mode 0400 */

@@ -16,12 +16,10 @@
 #include "base/write_fully.h"
 #include "guest/files/collection.h"
 #include "guest/files/stop_tree.h"
+#include "guest/guest_cell.h"
 #include "guest/guest_files.h"
 #include "guest/guest_input.h"
 #include "guest/guest_output.h"
-
-/* Of a cell's datagram: its code, what belongs to it, and its streams (session_loop.py). */
-enum { CELL_CODE, CELL_HEAD, CELL_STDIN, CELL_STDOUT, CELL_STDERR, CELL_RESULTS, CELL_FDS };
 
 static struct guest_files files; /* of the last cell */
 static struct known_files known; /* of the cells before */
@@ -48,7 +46,7 @@ static void close_all(int *fds, size_t count)
 
 /* New streams; those that the program has had are late from now on. */
 static void renew_streams(struct guest_session *session, struct guest_program *program,
-                          int fds[CELL_FDS])
+                          int fds[GUEST_CELL_FDS])
 {
     close_all(session->late, SESSION_LATE);
     session->late[SESSION_LATE_STDOUT] = program->outputs[PROGRAM_STDOUT];
@@ -59,7 +57,7 @@ static void renew_streams(struct guest_session *session, struct guest_program *p
         if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
             _exit(1);
         program->outputs[i] = ends[0];
-        fds[CELL_STDOUT + i] = ends[1];
+        fds[GUEST_CELL_STDOUT + i] = ends[1];
     }
 }
 
@@ -77,13 +75,13 @@ static bool write_head(int fd, const struct guest_run *run, const char *problem)
     return written;
 }
 
-static bool send_cell(int socket, const int fds[CELL_FDS])
+static bool send_cell(int socket, const int fds[GUEST_CELL_FDS])
 {
     char kind = 'x';
     struct iovec part = {.iov_base = &kind, .iov_len = sizeof(kind)};
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(CELL_FDS * sizeof(int))];
+        char space[CMSG_SPACE(GUEST_CELL_FDS * sizeof(int))];
     } control = {.space = {0}};
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
@@ -92,8 +90,8 @@ static bool send_cell(int socket, const int fds[CELL_FDS])
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(CELL_FDS * sizeof(int));
-    memcpy(CMSG_DATA(header), fds, CELL_FDS * sizeof(int));
+    header->cmsg_len = CMSG_LEN(GUEST_CELL_FDS * sizeof(int));
+    memcpy(CMSG_DATA(header), fds, GUEST_CELL_FDS * sizeof(int));
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
@@ -107,27 +105,28 @@ static void take_head(struct guest_run *ret)
  * failure. A cell that the interpreter does not get is seen by its end. */
 static void take_cell(struct guest_session *session, struct guest_program *program)
 {
-    int fds[CELL_FDS] = {-1, -1, -1, -1, -1, -1};
+    int fds[GUEST_CELL_FDS] = {-1, -1, -1, -1, -1, -1};
     struct guest_run run;
     take_head(&run);
     (void)kill(-1, SIGCONT);
     files_clear(&files);
-    fds[CELL_CODE] = input_make_file();
-    fds[CELL_HEAD] = input_make_file();
-    fds[CELL_STDIN] = run.has_input ? input_make_file() : open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fds[CELL_CODE] < 0 || fds[CELL_HEAD] < 0 || fds[CELL_STDIN] < 0)
+    fds[GUEST_CELL_CODE] = input_make_file();
+    fds[GUEST_CELL_HEAD] = input_make_file();
+    fds[GUEST_CELL_STDIN] =
+        run.has_input ? input_make_file() : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fds[GUEST_CELL_CODE] < 0 || fds[GUEST_CELL_HEAD] < 0 || fds[GUEST_CELL_STDIN] < 0)
         _exit(1);
-    const char *problem = files_take_cell(&run, fds[CELL_CODE], &files);
-    if (!write_head(fds[CELL_HEAD], &run, problem) ||
+    const char *problem = files_take_cell(&run, fds[GUEST_CELL_CODE], &files);
+    if (!write_head(fds[GUEST_CELL_HEAD], &run, problem) ||
         (run.has_input &&
-         (!input_take_stdin(fds[CELL_STDIN]) || !input_seal_file(fds[CELL_STDIN]))) ||
+         (!input_take_stdin(fds[GUEST_CELL_STDIN]) || !input_seal_file(fds[GUEST_CELL_STDIN]))) ||
         !input_take_end())
         _exit(1);
     guest_run_clear(&run);
     renew_streams(session, program, fds);
     output_put(GUEST_CELL, NULL, 0);
     (void)send_cell(session->cells, fds);
-    close_all(fds, CELL_FDS);
+    close_all(fds, GUEST_CELL_FDS);
 }
 
 static void collect(const struct guest_program *program, bool haste)

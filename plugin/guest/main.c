@@ -22,12 +22,12 @@
 #include "guest/guest_input.h"
 #include "guest/guest_interpreter.h"
 #include "guest/guest_layers.h"
-#include "guest/guest_node.h"
 #include "guest/guest_output.h"
-#include "guest/guest_python.h"
 #include "guest/guest_relay.h"
 #include "guest/guest_session.h"
+#include "guest/guest_start.h"
 #include "guest/landlock.h"
+#include "interpreter/shell/shell_session.h"
 #include "protocol/run_description.h"
 
 #define SIGNAL_BASE 128
@@ -113,50 +113,23 @@ static _Noreturn void answer_trial(void)
     _exit(0);
 }
 
-/* With what begins the program by a script of ours, where there is one for it. *ret_script: of
- * struct program_order. NULL with errno. */
-static char **make_environment(const struct guest_run *run, int *ret_script)
+static void start(const struct guest_run *run, struct guest_session *session,
+                  struct guest_program *ret)
 {
-    *ret_script = -1;
-    bool tells = run->has_results && !run->trial && program_may_have_results();
-    if (tells && run->runner == RUN_INTERPRETER_PYTHON && python_write_script())
-        return python_environment(run->environment, PYTHON_BEGINS);
-    if (tells && run->runner == RUN_INTERPRETER_NODE)
-        *ret_script = node_write_script();
-    return *ret_script >= 0 ? node_environment(run->environment)
-                            : program_environment(run->environment);
-}
-
-static void start_program(const struct guest_run *run, struct guest_session *session,
-                          struct guest_program *ret)
-{
-    char path[PATH_MAX];
-    char problem[PATH_MAX + 128];
-    CLEANUP_CLOSE int script = -1;
-    CLEANUP_FREE char **environment = make_environment(run, &script);
+    const char *problem;
     CLEANUP_CLOSE int input = take_program_input(run, session);
-    if (!environment)
-        fail("compose the environment");
-    if (!program_find(run->argv[0], environment, path)) {
+    switch (start_program(run, input, ret, &problem)) {
+    case START_DONE:
+        if (run->trial)
+            answer_trial();
+        break;
+    case START_MISSING:
         output_put(GUEST_MISSING, NULL, 0);
         output_flush_all();
         _exit(1);
+    case START_FAILED:
+        fail(problem);
     }
-    if (run->trial)
-        answer_trial();
-    const struct program_order order = {
-        .path = path,
-        .argv = run->argv,
-        .environment = environment,
-        .input = input,
-        .has_results = run->has_results,
-        .script = script,
-        .file_bytes = run->file_bytes,
-    };
-    if (program_start(&order, ret))
-        return;
-    (void)snprintf(problem, sizeof(problem), "execute %.100s: %s", path, strerror(errno));
-    fail(problem);
 }
 
 static void give_to_interpreter(struct guest_interpreter *interpreter, const struct guest_run *run)
@@ -184,7 +157,7 @@ static void begin_program(struct guest_interpreter *interpreter, struct guest_se
         if (!run.has_results)
             close_fd(TAKE_FD(ret->outputs[PROGRAM_RESULTS]));
     } else {
-        start_program(&run, session, ret);
+        start(&run, session, ret);
     }
     guest_run_clear(&run);
 }
@@ -210,12 +183,23 @@ static _Noreturn void report_end(const struct guest_end *end, const struct guest
     _exit(0);
 }
 
+/* It is not readable, and neither would be its process; but the shell opens its streams by their
+ * names in /proc. */
+static int be_in_front_of_shell(char **arguments)
+{
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+        return 1;
+    return shell_session(arguments[0], &arguments[1]);
+}
+
 int main(int argument_count, char **arguments)
 {
     struct guest_interpreter interpreter = {.program = {.pid = 0}, .told = -1};
     struct guest_program program;
     struct guest_session session = {.cells = -1, .late = {-1, -1}};
     struct guest_files files;
+    if (argument_count > 3 && strcmp(arguments[1], START_SHELL) == 0)
+        return be_in_front_of_shell(&arguments[2]);
     if (getpid() != 1 || argument_count < 2) {
         (void)fprintf(stderr, "%s is the first process of a container, and of nothing else\n",
                       arguments[0]);

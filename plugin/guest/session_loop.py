@@ -10,7 +10,7 @@ import os
 import sys
 
 RESULTS_FD = 63
-CELL_FDS = 6  # guest_session.c
+CELL_FDS = 6  # guest_cell.h
 INTERRUPT = {_signal.SIGINT}
 VALUE_NAME = " value"  # program_code.py
 

@@ -34,10 +34,9 @@ def begin():
 
 def test_other_languages_are_refused():
     session = begin()
-    for language in "sh", "bash", "javascript":
-        error = provider.invoke({"language": language, "code": "1", "session": "new"}, host)[1]["error"]
-        tap.equal(error["code"], "not_supported", error)
-        tap.contains(error["message"], f"mode docker has no sessions of {language}")
+    error = provider.invoke({"language": "javascript", "code": "1", "session": "new"}, host)[1]["error"]
+    tap.equal(error["code"], "not_supported", error)
+    tap.contains(error["message"], "mode docker has no sessions of javascript")
     tap.equal(call("print(x)", session)["stdout"], "1\n", "the control")
 
 

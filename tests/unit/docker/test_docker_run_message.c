@@ -114,6 +114,39 @@ START_TEST(a_command_of_another_name_than_its_interpreter_s_has_no_runner)
 }
 END_TEST
 
+/* Of a session it gets no program: the shell is executed with its options alone. */
+START_TEST(a_shell_of_a_session_is_told_without_its_program)
+{
+    static const char *const words[] = {"bash", "-p", "main.sh", "more"};
+    struct run_file program = {.path = TEXT("main.sh"), BYTES("")};
+    struct run_description description = {
+        .argv = LIST("bash", "-p", "main.sh", "more"),
+        .files = &program,
+        .file_count = 1,
+        .preparation = {.runner = RUN_RUNNER_SHELL, .program_argument = 2},
+    };
+    for (uint64_t idle_ms = 0; idle_ms < 2; idle_ms++) {
+        struct guest_run run;
+        CLEANUP(run_message_clear) struct run_message message;
+        description.session.idle_ms = idle_ms;
+        ck_assert(run_message_make(&description, NULL, 0, &message));
+        struct wire_reader reader = {.bytes = message.bytes, .length = message.length};
+        uint32_t head = wire_get_u32(&reader);
+        ck_assert(guest_run_read(message.bytes + sizeof(head), head, &run));
+        ck_assert_uint_eq(run.session, idle_ms);
+        ck_assert_uint_eq(run.runner, RUN_RUNNER_SHELL);
+        ck_assert(same(run.argv, words, idle_ms ? 2 : COUNT_OF(words)));
+        ck_assert(idle_ms ? !run.paths[0] : strcmp(run.paths[0], "main.sh") == 0);
+        guest_run_clear(&run);
+    }
+    for (uint32_t place = 0; place <= 4; place += 4) {
+        struct run_message message;
+        description.preparation.program_argument = place;
+        ck_assert(!run_message_make(&description, NULL, 0, &message));
+    }
+}
+END_TEST
+
 START_TEST(a_program_s_files_are_asked_for_and_a_trial_s_are_not)
 {
     static const char *const patterns[] = {"*.c", "d/**"};
@@ -210,6 +243,7 @@ int main(void)
     tcase_add_test(cases, the_guest_reads_what_was_described);
     tcase_add_test(cases, a_trial_without_input_says_so);
     tcase_add_test(cases, a_command_of_another_name_than_its_interpreter_s_has_no_runner);
+    tcase_add_test(cases, a_shell_of_a_session_is_told_without_its_program);
     tcase_add_test(cases, a_program_s_files_are_asked_for_and_a_trial_s_are_not);
     tcase_add_loop_test(cases, a_head_with_another_place_for_a_file_is_none, 0, 9);
     tcase_add_test(cases, a_head_with_more_private_files_than_files_is_none);

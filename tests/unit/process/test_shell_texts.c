@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/process/shell/begin_text.h"
-#include "backends/process/shell/defined_names.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "interpreter/shell/begin_text.h"
+#include "interpreter/shell/defined_names.h"
 #include "tap_suite.h"
 
 #define LIST(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})

@@ -64,6 +64,8 @@ bool run_message_is_for(enum run_interpreter interpreter, const char *command)
         [RUN_INTERPRETER_PYTHON] = "python", [RUN_INTERPRETER_NODE] = "node"};
     const char *slash = strrchr(command, '/');
     const char *begin = names[interpreter];
+    if (interpreter == RUN_RUNNER_SHELL)
+        return true;
     return begin && strncmp(slash ? slash + 1 : command, begin, strlen(begin)) == 0;
 }
 
@@ -170,12 +172,35 @@ static bool make_message(char order, const struct wire_writer *head,
     return true;
 }
 
+/* Of a shell's session, which has no program: the shell and its options. New list of borrowed
+ * strings; NULL where there is no memory, or no shell. */
+static char **shell_of(const struct run_description *description)
+{
+    size_t count = description->preparation.program_argument;
+    if (count == 0 || count >= string_list_count(description->argv))
+        return NULL;
+    char **shell = calloc(count + 1, sizeof(*shell));
+    if (shell)
+        memcpy(shell, description->argv, count * sizeof(*shell));
+    return shell;
+}
+
 bool run_message_make(const struct run_description *description, const unsigned char *input,
                       size_t input_length, struct run_message *ret)
 {
     CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
-    put_head(&head, description, input && input_length > 0);
-    return make_message(0, &head, description, input, input_length, ret);
+    CLEANUP_FREE char **shell = NULL;
+    struct run_description told = *description;
+    if (run_message_is_session(description) &&
+        description->preparation.runner == RUN_RUNNER_SHELL) {
+        shell = shell_of(description);
+        if (!shell)
+            return false;
+        told.argv = shell;
+        told.file_count = 0;
+    }
+    put_head(&head, &told, input && input_length > 0);
+    return make_message(0, &head, &told, input, input_length, ret);
 }
 
 static void put_cell_head(struct wire_writer *head, const struct run_description *description,

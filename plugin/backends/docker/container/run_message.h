@@ -28,7 +28,8 @@ bool run_message_collects(const struct run_description *description);
 /* Whether its interpreter stays for cells. */
 bool run_message_is_session(const struct run_description *description);
 
-/* Whether the command is that interpreter's: an image may have another one for the language. */
+/* Whether the command is that interpreter's: an image may have another one for the language. A
+ * shell has any name. */
 bool run_message_is_for(enum run_interpreter interpreter, const char *command);
 
 /* *ret owns the message (run_message_clear()), and refers to the description's files. false when

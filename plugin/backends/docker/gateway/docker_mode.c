@@ -71,7 +71,8 @@ const struct sandbox_mode_row docker_mode = {
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,
     .has_images = true,
-    .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON),
+    .session_runners =
+        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
     .has_pool = true,
     .network = "the engine's bridge",
     .read_options = docker_policy_read,

@@ -18,8 +18,9 @@ bool run_session_take(struct run *run, int fd)
 {
     run->job.session = true;
     run->cells = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    return run->cells >= 0 && run->description.preparation.runner == RUN_INTERPRETER_PYTHON &&
-           run_message_is_for(RUN_INTERPRETER_PYTHON, run->description.argv[0]);
+    enum run_interpreter runner = run->description.preparation.runner;
+    bool keeps = runner == RUN_INTERPRETER_PYTHON || runner == RUN_RUNNER_SHELL;
+    return run->cells >= 0 && keeps && run_message_is_for(runner, run->description.argv[0]);
 }
 
 void run_session_started(struct run *run)

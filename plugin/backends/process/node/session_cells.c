@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "backends/process/node/node_values.h"
-#include "backends/process/sandbox/cell.h"
 #include "base/cleanup.h"
+#include "interpreter/cell/cell.h"
 #include "protocol/run_description.h"
 
 #define CELL_ARGUMENTS 5

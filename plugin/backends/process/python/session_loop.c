@@ -10,8 +10,8 @@
 
 #include "backends/process/python/bytes_list.h"
 #include "backends/process/python/main_run.h"
-#include "backends/process/sandbox/cell.h"
 #include "backends/process/sandbox/checkpoint.h"
+#include "interpreter/cell/cell.h"
 #include "protocol/run_description.h"
 
 #define CO_COROUTINE 0x80

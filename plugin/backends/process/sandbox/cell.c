@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking cells: see cell.h. Runs in the program of a session. */
-#include "backends/process/sandbox/cell.h"
+/* Taking the cells of the gateway: see interpreter/cell/cell.h. Runs in the program of a session.
+ */
+#include "interpreter/cell/cell.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
@@ -22,18 +20,6 @@
 #define CELL_FDS (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
 
 static struct run_description taken; /* of the cell under way */
-
-int cell_socket_take(void)
-{
-    struct stat status;
-    if (fstat(STDIN_FILENO, &status) < 0 || !S_ISSOCK(status.st_mode))
-        return -1;
-    int socket = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, RUN_RESULTS_FD + 1);
-    CLEANUP_CLOSE int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (socket < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
-        _exit(1); /* a program that reads its cells from there must not begin */
-    return socket;
-}
 
 static int given_fd(const int fds[CELL_FDS], enum run_fd which)
 {
@@ -78,31 +64,6 @@ static void put_files(const struct run_description *description, int inputs, str
     const char *reason = errno != 0 ? strerror(errno) : "its content is not as described";
     (void)snprintf(ret->failure, sizeof(ret->failure), "%.200s: %s", files.refused, reason);
 }
-
-/* Two for the directory itself and the one above it. */
-static bool are_own(const struct dirent64 *entries, size_t length)
-{
-    const char *bytes = (const char *)entries;
-    for (size_t at = 0; at < length;) {
-        const struct dirent64 *entry = (const struct dirent64 *)(const void *)&bytes[at];
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            return false;
-        at += entry->d_reclen;
-    }
-    return true;
-}
-
-/* Not readdir(), which needs memory for its stream. */
-bool cell_home_is_empty(void)
-{
-    struct dirent64 entries[4];
-    CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ssize_t length = home < 0 ? -1 : getdents64(home, entries, sizeof(entries));
-    while (length > 0 && are_own(entries, (size_t)length))
-        length = getdents64(home, entries, sizeof(entries));
-    return length == 0;
-}
-
 static void close_all(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -123,21 +84,6 @@ static bool receive_cell(int socket, int ret[CELL_FDS])
         return true;
     close_all(ret, received < 0 ? 0 : count);
     return false;
-}
-
-enum cell_wish cell_await(int socket)
-{
-    char kind;
-    ssize_t length;
-    do
-        length = recv(socket, &kind, sizeof(kind), MSG_PEEK);
-    while (length < 0 && errno == EINTR);
-    if (length == sizeof(kind) && kind == SESSION_CELL_CHECKPOINT)
-        return CELL_WITH_CHECKPOINT;
-    if (length != sizeof(kind) || kind != SESSION_PARK)
-        return CELL_ALONE;
-    (void)recv(socket, &kind, sizeof(kind), MSG_DONTWAIT);
-    return CELL_PARK;
 }
 
 enum cell_state cell_take(int socket, struct cell *ret)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 #include "protocol/run_description.h"
+#include "protocol/session.h"
 
 #define MAPS_CHUNK 65536 /* bytes, of lines that are shorter */
 
@@ -262,4 +264,19 @@ enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_r
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return word;
+}
+
+enum cell_wish cell_await(int cells)
+{
+    char kind;
+    ssize_t length;
+    do
+        length = recv(cells, &kind, sizeof(kind), MSG_PEEK);
+    while (length < 0 && errno == EINTR);
+    if (length == sizeof(kind) && kind == SESSION_CELL_CHECKPOINT)
+        return CELL_WITH_CHECKPOINT;
+    if (length != sizeof(kind) || kind != SESSION_PARK)
+        return CELL_ALONE;
+    (void)recv(cells, &kind, sizeof(kind), MSG_DONTWAIT);
+    return CELL_PARK;
 }

@@ -18,6 +18,14 @@ struct checkpoint_maker {
     size_t child_count;
 };
 
+enum cell_wish {
+    CELL_ALONE,
+    CELL_WITH_CHECKPOINT, /* ahead of it */
+    CELL_PARK,            /* it is none, and was taken */
+};
+/* Waits for the next cell on that socket, and leaves it there. */
+enum cell_wish cell_await(int cells);
+
 /* Ahead of the first cell. */
 void checkpoint_prepare(struct checkpoint_maker *maker);
 

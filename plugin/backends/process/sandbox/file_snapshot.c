@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/process/sandbox/cell.h"
 #include "backends/process/sandbox/remove_tree.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
+#include "interpreter/cell/cell.h"
 
 #define SNAPSHOT_LIMIT ((size_t)16 << 20)
 #define DEPTH_LIMIT    64

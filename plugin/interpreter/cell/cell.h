@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells of a session, as its interpreter takes them (protocol/session.h). Runs in the process
- * that is the session's program, which belongs to a stranger as soon as one cell has run: nothing
- * here decides anything. Single-threaded but for the program's own threads.
+ * The cells of a session, as its interpreter takes them: from the gateway in process mode
+ * (backends/process/sandbox/cell.c), from the guest in a container (guest/cell/guest_cell.c). Runs
+ * in the process that is the session's program, which belongs to a stranger as soon as one cell has
+ * run: nothing here decides anything. Single-threaded but for the program's own threads.
  */
 #pragma once
 
@@ -28,14 +29,6 @@ struct cell {
 /* Is descriptor 0 the socket of cells? Moves it away, to the descriptor that it returns, and puts
  * /dev/null there; -1: this run is no session. */
 int cell_socket_take(void);
-
-enum cell_wish {
-    CELL_ALONE,
-    CELL_WITH_CHECKPOINT, /* ahead of it */
-    CELL_PARK,            /* it is none, and was taken */
-};
-/* Waits for the next one, and leaves it there. */
-enum cell_wish cell_await(int socket);
 
 enum cell_state {
     CELL_NONE,  /* there will be no more */

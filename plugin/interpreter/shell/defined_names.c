@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the names and the frame: see defined_names.h. */
-#include "backends/process/shell/defined_names.h"
+#include "interpreter/shell/defined_names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/process/sandbox/cell.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "interpreter/cell/cell.h"
 #include "protocol/session.h"
 
 /* What bash defines by itself as it executes a cell. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the text: see begin_text.h. */
-#include "backends/process/shell/begin_text.h"
+#include "interpreter/shell/begin_text.h"
 
 #include <stdbool.h>
 #include <string.h>

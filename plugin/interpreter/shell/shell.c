@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the start of the shell, and what it is told and tells: see shell.h. */
-#include "backends/process/shell/shell.h"
+#include "interpreter/shell/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/process/shell/shell_begin_text.h"
-#include "backends/process/shell/shell_loop_text.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "base/write_fully.h"
+#include "interpreter/shell/shell_begin_text.h"
+#include "interpreter/shell/shell_loop_text.h"
 
 enum own_argument {
     OWN_C,

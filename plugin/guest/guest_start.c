@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns what begins a program: see guest_start.h. Runs in the guest. */
+#include "guest/guest_start.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "guest/guest_node.h"
+#include "guest/guest_python.h"
+
+#define OWN_PROGRAM  "/proc/self/exe"
+#define BEFORE_SHELL 3 /* our own name, START_SHELL, the shell's path */
+
+/* With what begins the program by a script of ours, where there is one for it. *ret_script: of
+ * struct program_order. NULL with errno. */
+static char **make_environment(const struct guest_run *run, int *ret_script)
+{
+    *ret_script = -1;
+    bool tells = run->has_results && !run->trial && program_may_have_results();
+    if (tells && run->runner == RUN_INTERPRETER_PYTHON && python_write_script())
+        return python_environment(run->environment, PYTHON_BEGINS);
+    if (tells && run->runner == RUN_INTERPRETER_NODE)
+        *ret_script = node_write_script();
+    return *ret_script >= 0 ? node_environment(run->environment)
+                            : program_environment(run->environment);
+}
+
+/* New list of borrowed strings; NULL: no memory. */
+static char **shell_arguments(char *path, char *const *shell)
+{
+    static char name[] = "code-execute-shell";
+    static char word[] = START_SHELL;
+    size_t count = string_list_count(shell);
+    char **arguments = calloc(BEFORE_SHELL + count + 1, sizeof(*arguments));
+    if (!arguments)
+        return NULL;
+    arguments[0] = name;
+    arguments[1] = word;
+    arguments[2] = path;
+    memcpy(&arguments[BEFORE_SHELL], shell, count * sizeof(*arguments));
+    return arguments;
+}
+
+enum start_outcome start_program(const struct guest_run *run, int input, struct guest_program *ret,
+                                 const char **ret_problem)
+{
+    static char problem[PATH_MAX + 128];
+    char path[PATH_MAX];
+    CLEANUP_CLOSE int script = -1;
+    CLEANUP_FREE char **shell = NULL;
+    CLEANUP_FREE char **environment = make_environment(run, &script);
+    *ret_problem = "compose the environment";
+    if (!environment)
+        return START_FAILED;
+    if (!program_find(run->argv[0], environment, path))
+        return START_MISSING;
+    if (run->trial)
+        return START_DONE;
+    bool is_shell = run->session && run->runner == RUN_RUNNER_SHELL;
+    *ret_problem = "compose the arguments";
+    if (is_shell && !(shell = shell_arguments(path, run->argv)))
+        return START_FAILED;
+    const struct program_order order = {
+        .path = is_shell ? OWN_PROGRAM : path,
+        .argv = is_shell ? shell : run->argv,
+        .environment = environment,
+        .input = input,
+        .has_results = run->has_results,
+        .script = script,
+        .file_bytes = run->file_bytes,
+    };
+    if (program_start(&order, ret))
+        return START_DONE;
+    (void)snprintf(problem, sizeof(problem), "execute %.100s: %s", path, strerror(errno));
+    *ret_problem = problem;
+    return START_FAILED;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking whether a cell has left files: see cell.h. Runs in the program of a session. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "interpreter/cell/cell.h"
+#include "protocol/run_description.h"
+
+/* Two for the directory itself and the one above it. */
+static bool are_own(const struct dirent64 *entries, size_t length)
+{
+    const char *bytes = (const char *)entries;
+    for (size_t at = 0; at < length;) {
+        const struct dirent64 *entry = (const struct dirent64 *)(const void *)&bytes[at];
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return false;
+        at += entry->d_reclen;
+    }
+    return true;
+}
+
+/* Not readdir(), which needs memory for its stream. */
+bool cell_home_is_empty(void)
+{
+    struct dirent64 entries[4];
+    CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t length = home < 0 ? -1 : getdents64(home, entries, sizeof(entries));
+    while (length > 0 && are_own(entries, (size_t)length))
+        length = getdents64(home, entries, sizeof(entries));
+    return length == 0;
+}

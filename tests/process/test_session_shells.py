@@ -2,6 +2,7 @@
 """Sessions of sh and bash in whole calls: what a cell leaves for the next, each way in which it ends, and what cannot be kept."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -282,6 +283,23 @@ def test_what_ends_its_session():
         tap.equal(Shell(language).is_lost("exited", "command trap - EXIT; exit 5")["exit_code"], 5)
         last = Shell(language).call("echo $x", session_action="end")
         tap.equal((last["stdout"], last["session"]["state"]), ("1\n", "ended"))
+
+
+def test_the_shell_of_busybox():
+    """An image may have it as its sh. The copy of it that goes on behind an exit has no traps."""
+    if not shutil.which("busybox"):
+        raise tap.Skip("busybox is not there")
+    use(languages={"sh": {"argv": ["busybox", "sh", "{file}"], "file": "main.sh"}})
+    shell = Shell("sh", "x=1; f() { exit $1; }")
+    for status in range(3, 6):
+        shell.ends(status, f"f {status}; echo never")
+        shell.ends(6, "(exit 6)")
+        shell.prints("1\n", "echo $x")
+    tap.equal(cancelled(shell, "sleep 100"), "begun\n")
+    shell.ends(2, "trap 'echo action $?' EXIT; exit 2", "action 2\n")
+    shell.ends(1, "set -e; false")
+    shell.ends(3, "exit 3")
+    shell.is_lost("exited", "set -e; false")
 
 
 def test_forging_the_end_of_a_cell():

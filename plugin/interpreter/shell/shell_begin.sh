@@ -6,9 +6,28 @@ _ce_loop=$1 _ce_fd=$2 _ce_orders=$2/$3 _ce_answers=$2/$4 _ce_begin=$2/$5 _ce_sta
 _ce_return() {
   return "$1"
 }
+# That of BusyBox executes no trap once it has come out of one by a fork, so its copy is forked here. Only it has this variable ahead of
+# all commands. What ends a cell without "exit", such as "set -e", ends such a shell the second time.
+case ${BASH_VERSION:+bash}:${FUNCNAME+busybox} in
+:busybox) _ce_forks=yes ;;
+*) _ce_forks=no ;;
+esac
 # Where dash executes a trap, as it does behind a cell that has exited, its exit without a status means that of the trap's begin.
 _ce_leave() {
-  command exit "${1-$?}"
+  _ce_status=${1-$?}
+  case $_ce_forks:$_ce_status in
+  no:* | *:*[!0-9]* | *:) command exit "$_ce_status" ;;
+  esac
+  IFS=' ' command read -r _ce_self _ce_rest </proc/self/stat
+  case $_ce_self in
+  "$_ce_pid")
+    command trap '' INT
+    command trap - EXIT
+    exec 0<&- 1>&- 2>&-
+    (eval "$_ce_loop")
+    ;;
+  esac
+  command exit "$_ce_status"
 }
 # The trap of a program. Ours on EXIT keeps the session alive, so a cell's own is kept aside, and is executed at the end of the cell.
 _ce_trap() {

@@ -3,6 +3,7 @@
 #include "gate/cell.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -99,6 +100,20 @@ static bool may_have(const struct call *call, const struct run_limits *limits, s
     return true;
 }
 
+/* Every language of a session is in the sandbox of the first one. */
+static bool take_image(struct call *call, struct error *error)
+{
+    struct run_image *image = &call->description.image;
+    const char *of_session = call->session->image;
+    if (!of_session || strcmp(image->name, of_session) == 0)
+        return true;
+    free(image->name);
+    image->name = strdup(of_session);
+    if (!image->name)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the image's name");
+    return image->name;
+}
+
 /* Takes it, or checks once more that it fits: an approver's edit may be to another shape of cell.
  */
 static bool join_session(struct call *call, struct error *error)
@@ -109,7 +124,7 @@ static bool join_session(struct call *call, struct error *error)
         call->session = session_take(call->request.session, &terms, error);
     else if (!session_fits(call->session, &terms, error))
         return false;
-    if (!call->session)
+    if (!call->session || !take_image(call, error))
         return false;
     /* What is asked about, counted and told is what its processes have. */
     const struct run_limits of_cell = *limits;

@@ -20,6 +20,8 @@ struct session_terms cell_terms(const struct call *call)
         .policy_sha256 = policy->base_sha256,
         .language = call->language->name,
         .workspace = call->context.workspace,
+        .image = call->description.image.name,
+        .asks_image = call->request.image != NULL,
         .mode = call->configuration.mode,
         .network = call->request.network,
         .limits = &call->description.limits,

@@ -123,6 +123,20 @@ const char *files_take_cell(struct guest_run *run, int code, struct guest_files 
     return problem;
 }
 
+const char *files_take_further(struct guest_run *run)
+{
+    size_t count = 0;
+    const char *problem = NULL;
+    while (run->paths[count])
+        count++;
+    for (size_t i = 0; i < count; i++) {
+        struct run_file file = {.path = run->paths[i]};
+        const char *said = take_cell_file(&file, count - i <= run->private_file_count);
+        problem = problem ? problem : said;
+    }
+    return problem;
+}
+
 void files_clear(struct guest_files *files)
 {
     for (size_t i = 0; i < files->input_count; i++)
@@ -155,7 +169,8 @@ void files_send(const struct guest_files *files, bool haste)
 }
 
 void files_send_changed(const struct guest_files *files, const struct run_outputs *outputs,
-                        struct known_files *known, pid_t program, bool haste)
+                        struct known_files *known, const pid_t *programs, size_t program_count,
+                        bool haste)
 {
     static const struct file_frame_sink sink = {.write = send_parts};
     const struct collection_order order = {outputs, files->inputs, files->input_count, haste,
@@ -164,7 +179,7 @@ void files_send_changed(const struct guest_files *files, const struct run_output
     if (home >= 0 && !collect_finds_any(home, &order)) {
         collect_nothing(FILE_WHOLE, &sink);
     } else if (home >= 0) {
-        if (stop_tree(&program, 1)) {
+        if (stop_tree(programs, program_count)) {
             collect_files(home, &order, &sink);
             known_files_await_tick(known);
         } else {

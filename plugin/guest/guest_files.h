@@ -26,11 +26,14 @@ const char *files_take(struct guest_run *run, struct guest_files *ret);
  * taken off the message all the same. */
 const char *files_take_cell(struct guest_run *run, int code, struct guest_files *ret);
 void files_clear(struct guest_files *files);
+/* The same of a further interpreter, without a code. Nothing of them is kept. */
+const char *files_take_further(struct guest_run *run);
 
 /* Sends what is new or changed since the collection before, of a tree that is stopped meanwhile.
- * program: its first process. */
+ * programs: the session's. */
 void files_send_changed(const struct guest_files *files, const struct run_outputs *outputs,
-                        struct known_files *known, pid_t program, bool haste);
+                        struct known_files *known, const pid_t *programs, size_t program_count,
+                        bool haste);
 
 /* Sends what the run has left, where it asks for that. haste: behind an order to end the run. */
 void files_send(const struct guest_files *files, bool haste);

@@ -9,7 +9,8 @@
  * described never sends that word, and without it nothing is started. Behind it comes at most the
  * byte GUEST_ORDER_END: the guest kills the program and goes on as after any end, in haste. Where
  * the run is a session, further orders come, each a byte: a cell is one with a message of that form
- * behind it, whose first file is the code of the cell.
+ * behind it, whose first file is the code of the cell, and so is a further interpreter, with the
+ * message of a run. To that one the guest answers with STARTED, MISSING or FAILED, as to the run.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
  * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
@@ -40,9 +41,10 @@
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65)
 #define GUEST_ORDER_END       'e'
-/* Of a session, in front of a message (CELL and both of COLLECT) or alone. */
-#define GUEST_ORDER_CELL          'c'
-#define GUEST_ORDER_INTERRUPT     'i' /* SIGINT for the main program */
+/* Of a session, in front of a message (CELL, PROGRAM and both of COLLECT) or alone. */
+#define GUEST_ORDER_CELL          '0' /* and further digits: the number of its program */
+#define GUEST_ORDER_PROGRAM       'p' /* start another interpreter */
+#define GUEST_ORDER_INTERRUPT     'i' /* SIGINT for the program of the last cell */
 #define GUEST_ORDER_STOP          's' /* stop all, until the next cell */
 #define GUEST_ORDER_COLLECT       'f' /* what has changed, by the outputs of the message */
 #define GUEST_ORDER_COLLECT_HASTE 'h'

@@ -27,8 +27,9 @@ static const enum guest_kind kinds[PROGRAM_OUTPUTS] = {[PROGRAM_STDOUT] = GUEST_
                                                        [PROGRAM_RESULTS] = GUEST_RESULTS};
 
 /* Reaps whatever has ended; flags: those of waitpid(2). true: the program's first process was among
- * it. */
-static bool reap(pid_t program, int flags, uint32_t *ret_status)
+ * it, or that of another interpreter of the session. */
+static bool reap(pid_t program, const struct guest_session *session, int flags,
+                 uint32_t *ret_status)
 {
     bool ended = false;
     for (;;) {
@@ -38,7 +39,7 @@ static bool reap(pid_t program, int flags, uint32_t *ret_status)
             continue;
         if (pid <= 0)
             return ended;
-        if (pid != program)
+        if (pid != program && !(session && session_has(session, pid)))
             continue;
         ended = true;
         *ret_status = (uint32_t)status;
@@ -51,7 +52,7 @@ static void kill_tree(void)
 {
     uint32_t ignored;
     (void)kill(-1, SIGKILL);
-    (void)reap(-1, 0, &ignored);
+    (void)reap(-1, NULL, 0, &ignored);
 }
 
 static uint64_t microseconds(const struct timeval *time)
@@ -142,12 +143,13 @@ static bool has_outputs(const struct guest_program *program)
     return false;
 }
 
-static bool take_end(const struct guest_program *program, int children, struct guest_end *end)
+static bool take_end(const struct guest_program *program, const struct guest_session *session,
+                     int children, struct guest_end *end)
 {
     struct signalfd_siginfo signals[8];
     while (read(children, signals, sizeof(signals)) > 0)
         ;
-    if (!reap(program->pid, WNOHANG, &end->wait_status))
+    if (!reap(program->pid, session, WNOHANG, &end->wait_status))
         return false;
     kill_tree();
     note_usage(end);
@@ -159,9 +161,9 @@ static bool take_order(struct guest_program *program, struct guest_session *sess
                        struct guest_end *end)
 {
     char order;
-    if (session->cells >= 0 ? !session_take_order(session, program)
-                            : read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order) ||
-                                  order != GUEST_ORDER_END)
+    if (session->count > 0 ? !session_take_order(session, program)
+                           : read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order) ||
+                                 order != GUEST_ORDER_END)
         return false;
     kill_tree();
     end->wait_status = SIGKILL;
@@ -182,11 +184,11 @@ struct guest_end relay_until_end(struct guest_program *program, struct guest_ses
             _exit(1);
         if (ready[BACKEND].revents & (POLLHUP | POLLERR))
             _exit(1);
-        if (ready[CHILDREN].revents && take_end(program, children, &end))
+        if (ready[CHILDREN].revents && take_end(program, session, children, &end))
             ended = true;
         else if ((ready[BACKEND].revents & POLLIN) && take_order(program, session, &end))
             ended = *ret_ordered = true;
-        if (session->cells >= 0)
+        if (session->count > 0)
             pass_session_on(program, session, ready);
         else
             pass_on(program, ready);

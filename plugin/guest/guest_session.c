@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,22 +21,36 @@
 #include "guest/guest_files.h"
 #include "guest/guest_input.h"
 #include "guest/guest_output.h"
+#include "guest/guest_start.h"
 
 static struct guest_files files; /* of the last cell */
 static struct known_files known; /* of the cells before */
 
-int session_open(struct guest_session *ret)
+int session_open(struct guest_session *session)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -1;
-    ret->cells = pair[0];
-    for (size_t i = 0; i < SESSION_LATE; i++)
-        ret->late[i] = -1;
-    if (shutdown(pair[1], SHUT_WR) == 0) /* nothing is to come out of it */
+    if (shutdown(pair[1], SHUT_WR) == 0) { /* nothing is to come out of it */
+        session->programs[session->count].cells = pair[0];
         return pair[1];
+    }
+    close_fd(pair[0]);
     close_fd(pair[1]);
     return -1;
+}
+
+void session_add(struct guest_session *session, pid_t pid)
+{
+    session->programs[session->count++].pid = pid;
+}
+
+bool session_has(const struct guest_session *session, pid_t pid)
+{
+    for (size_t i = 0; i < session->count; i++)
+        if (session->programs[i].pid == pid)
+            return true;
+    return false;
 }
 
 static void close_all(int *fds, size_t count)
@@ -103,7 +118,7 @@ static void take_head(struct guest_run *ret)
 
 /* What the backend has sent for it is taken whole: whatever cannot be written is the cell's
  * failure. A cell that the interpreter does not get is seen by its end. */
-static void take_cell(struct guest_session *session, struct guest_program *program)
+static void take_cell(struct guest_session *session, size_t number, struct guest_program *program)
 {
     int fds[GUEST_CELL_FDS] = {-1, -1, -1, -1, -1, -1};
     struct guest_run run;
@@ -125,17 +140,60 @@ static void take_cell(struct guest_session *session, struct guest_program *progr
     guest_run_clear(&run);
     renew_streams(session, program, fds);
     output_put(GUEST_CELL, NULL, 0);
-    (void)send_cell(session->cells, fds);
+    session->current = number;
+    (void)send_cell(session->programs[number].cells, fds);
     close_all(fds, GUEST_CELL_FDS);
 }
 
-static void collect(const struct guest_program *program, bool haste)
+/* Nobody reads what its start prints. */
+static void start_further(struct guest_session *session, const struct guest_run *run)
+{
+    struct guest_program program;
+    const char *problem = "open the socket of cells";
+    enum start_outcome outcome = START_FAILED;
+    CLEANUP_CLOSE int input = session_open(session);
+    if (input >= 0)
+        outcome = start_program(run, input, &program, &problem);
+    if (outcome == START_DONE) {
+        close_all(program.outputs, PROGRAM_OUTPUTS);
+        session_add(session, program.pid);
+        output_put(GUEST_STARTED, NULL, 0);
+        return;
+    }
+    if (input >= 0)
+        close_fd(session->programs[session->count].cells);
+    if (outcome == START_MISSING)
+        output_put(GUEST_MISSING, run->argv[0], strnlen(run->argv[0], NAME_MAX));
+    else
+        output_put(GUEST_FAILED, problem, strlen(problem));
+}
+
+static void take_program(struct guest_session *session)
 {
     struct guest_run run;
     take_head(&run);
+    (void)kill(-1, SIGCONT);
+    const char *problem = files_take_further(&run);
+    if (run.has_input || !run.session || !input_take_end() ||
+        session->count == SESSION_PROGRAMS_MOST)
+        _exit(1);
+    if (problem)
+        output_put(GUEST_FAILED, problem, strlen(problem));
+    else
+        start_further(session, &run);
+    guest_run_clear(&run);
+}
+
+static void collect(const struct guest_session *session, bool haste)
+{
+    struct guest_run run;
+    pid_t pids[SESSION_PROGRAMS_MOST];
+    for (size_t i = 0; i < session->count; i++)
+        pids[i] = session->programs[i].pid;
+    take_head(&run);
     if (!input_take_end())
         _exit(1);
-    files_send_changed(&files, &run.outputs, &known, program->pid, haste);
+    files_send_changed(&files, &run.outputs, &known, pids, session->count, haste);
     guest_run_clear(&run);
 }
 
@@ -144,21 +202,26 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
     char order = '\0';
     if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order))
         _exit(1);
+    size_t number = (size_t)(unsigned char)order - GUEST_ORDER_CELL;
+    if (number < session->count) {
+        take_cell(session, number, program);
+        return false;
+    }
     switch (order) {
     case GUEST_ORDER_END:
         return true;
-    case GUEST_ORDER_CELL:
-        take_cell(session, program);
+    case GUEST_ORDER_PROGRAM:
+        take_program(session);
         break;
     case GUEST_ORDER_INTERRUPT:
-        (void)kill(program->pid, SIGINT);
+        (void)kill(session->programs[session->current].pid, SIGINT);
         break;
     case GUEST_ORDER_STOP:
         (void)kill(-1, SIGSTOP);
         break;
     case GUEST_ORDER_COLLECT:
     case GUEST_ORDER_COLLECT_HASTE:
-        collect(program, order == GUEST_ORDER_COLLECT_HASTE);
+        collect(session, order == GUEST_ORDER_COLLECT_HASTE);
         break;
     default:
         _exit(1);

@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session: the orders that the backend gives it, its cells on their way to the interpreter, and
- * the files that each leaves. Runs in the guest.
+ * A session: the orders that the backend gives it, its cells on their way to their interpreter, its
+ * further interpreters, and the files that each cell leaves. Runs in the guest.
  */
 #pragma once
 
 #include "guest/guest_program.h"
 #include "guest/guest_protocol.h"
+#include "protocol/session.h"
 
 enum { SESSION_LATE_STDOUT, SESSION_LATE_STDERR, SESSION_LATE };
 
+/* What has cells of its own: the main program, and an interpreter for each further language. */
+struct guest_session_program {
+    pid_t pid;
+    int cells; /* the socket to it */
+};
+
 /* All zero but for the descriptors: the run is no session. */
 struct guest_session {
-    int cells;              /* the socket to the interpreter; -1: the run is no session */
+    struct guest_session_program programs[SESSION_PROGRAMS_MOST];
+    size_t count;           /* 0: the run is no session */
+    size_t current;         /* whose cell is under way, or was the last one */
     int late[SESSION_LATE]; /* read ends of the last cell's streams; -1 */
 };
 
-/* Opens the socket. Returns the interpreter's end, which becomes its standard input; -1 with errno.
- */
-int session_open(struct guest_session *ret);
+/* Opens the socket of the next program. Returns the program's end, which becomes its standard
+ * input; -1 with errno. */
+int session_open(struct guest_session *session);
+/* That program has started. */
+void session_add(struct guest_session *session, pid_t pid);
+/* Is it one of its programs, whose end is that of the session? */
+bool session_has(const struct guest_session *session, pid_t pid);
 /* Takes the next order off standard input, with the message behind it. true: the backend orders the
  * end. Exits where it is none. */
 bool session_take_order(struct guest_session *session, struct guest_program *program);

@@ -16,7 +16,8 @@
 #define BEFORE_SHELL 3 /* our own name, START_SHELL, the shell's path */
 
 /* With what begins the program by a script of ours, where there is one for it. *ret_script: of
- * struct program_order. NULL with errno. */
+ * struct program_order. NULL with errno, also where a session has no room for the script: what
+ * begins without it takes no cell. */
 static char **make_environment(const struct guest_run *run, int *ret_script)
 {
     *ret_script = -1;
@@ -25,6 +26,10 @@ static char **make_environment(const struct guest_run *run, int *ret_script)
         return python_environment(run->environment, PYTHON_BEGINS);
     if (tells && run->runner == RUN_INTERPRETER_NODE)
         *ret_script = node_write_script();
+    if (run->session && run->runner < RUN_INTERPRETER_COUNT && *ret_script < 0) {
+        errno = tells ? errno : EMFILE;
+        return NULL;
+    }
     return *ret_script >= 0 ? node_environment(run->environment)
                             : program_environment(run->environment);
 }
@@ -52,14 +57,21 @@ enum start_outcome start_program(const struct guest_run *run, int input, struct 
     char path[PATH_MAX];
     CLEANUP_CLOSE int script = -1;
     CLEANUP_FREE char **shell = NULL;
-    CLEANUP_FREE char **environment = make_environment(run, &script);
+    CLEANUP_FREE char **searched = program_environment(run->environment);
     *ret_problem = "compose the environment";
-    if (!environment)
+    if (!searched)
         return START_FAILED;
-    if (!program_find(run->argv[0], environment, path))
+    if (!program_find(run->argv[0], searched, path))
         return START_MISSING;
     if (run->trial)
         return START_DONE;
+    CLEANUP_FREE char **environment = make_environment(run, &script);
+    if (!environment) {
+        (void)snprintf(problem, sizeof(problem), "write what begins %.100s: %s", path,
+                       strerror(errno));
+        *ret_problem = problem;
+        return START_FAILED;
+    }
     bool is_shell = run->session && run->runner == RUN_RUNNER_SHELL;
     *ret_problem = "compose the arguments";
     if (is_shell && !(shell = shell_arguments(path, run->argv)))

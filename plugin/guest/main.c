@@ -122,6 +122,8 @@ static void start(const struct guest_run *run, struct guest_session *session,
     case START_DONE:
         if (run->trial)
             answer_trial();
+        if (run->session)
+            session_add(session, ret->pid);
         break;
     case START_MISSING:
         output_put(GUEST_MISSING, NULL, 0);
@@ -196,7 +198,7 @@ int main(int argument_count, char **arguments)
 {
     struct guest_interpreter interpreter = {.program = {.pid = 0}, .told = -1};
     struct guest_program program;
-    struct guest_session session = {.cells = -1, .late = {-1, -1}};
+    struct guest_session session = {.count = 0, .late = {-1, -1}};
     struct guest_files files;
     if (argument_count > 3 && strcmp(arguments[1], START_SHELL) == 0)
         return be_in_front_of_shell(&arguments[2]);

@@ -60,6 +60,8 @@ struct session_terms {
     const char *policy_sha256;
     const char *language;
     const char *workspace; /* NULL: none */
+    const char *image;     /* that a new session is made from; NULL: the mode has none */
+    bool asks_image;       /* the request names that one */
     enum sandbox_mode mode;
     bool network;
     const struct run_limits *limits; /* of the call */
@@ -89,6 +91,7 @@ struct session {
     char *languages[SESSION_PROGRAMS_MOST]; /* that have an interpreter, in the order of start */
     uint32_t language_count;
     char *workspace;
+    char *image; /* that its sandbox is made from; NULL: of none */
     char policy_sha256[SHA256_HEX_LENGTH + 1];
     bool network;
     struct run_limits limits; /* those of its first cell */

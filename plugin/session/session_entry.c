@@ -60,6 +60,7 @@ void session_free(struct session *session)
     for (uint32_t i = 0; i < session->language_count; i++)
         free(session->languages[i]);
     free(session->workspace);
+    free(session->image);
     free(session->cells_grant);
     json_decref(session->cells);
     free(session);
@@ -89,6 +90,8 @@ bool session_fits(const struct session *session, const struct session_terms *ter
         what = "network";
     else if (!session_same_text(session->workspace, terms->workspace))
         what = "workspace";
+    else if (terms->asks_image && !session_same_text(session->image, terms->image))
+        what = "image";
     else if (terms->asks_memory && session->limits.memory_bytes != terms->limits->memory_bytes)
         what = "memory_bytes";
     if (!what)
@@ -143,7 +146,8 @@ static struct session *new_in(struct session_sandbox *sandbox, const struct sess
                    terms->policy_sha256);
     if (copy_text(terms->principal, &session->principal) &&
         session_append_language(session, terms->language) &&
-        copy_text(terms->workspace, &session->workspace) && session->cells && make_id(session->id))
+        copy_text(terms->workspace, &session->workspace) &&
+        copy_text(terms->image, &session->image) && session->cells && make_id(session->id))
         return session;
     session_free(session);
     return NULL;

@@ -11,13 +11,13 @@ ROOT = pathlib.Path(__file__).parents[2]
 os.environ.setdefault("CODE_EXECUTE_SO", str(ROOT / "build" / "plugin" / "code_execute.so"))
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import tap
-from engine import ask, containers
+from engine import IMAGE, ask, containers
 from modes import Provider, gateway
 from provider import OK, Host
 
 POLICY = {"sessions": {"max_total": 4, "checkpoints": 2}}
 provider = Provider()
-host = Host(("sandbox.exec", "sandbox.exec.session"))
+host = Host(("sandbox.exec", "sandbox.exec.session", "sandbox.exec.image"))
 
 
 def call(code, session="new", **more):
@@ -38,6 +38,22 @@ def test_other_languages_are_refused():
     tap.equal(error["code"], "not_supported", error)
     tap.contains(error["message"], "mode docker has no sessions of javascript")
     tap.equal(call("print(x)", session)["stdout"], "1\n", "the control")
+
+
+def test_every_language_runs_in_the_image_of_the_first():
+    """The policy has another one for each of them, which the engine has not."""
+    other = "nowhere/none:1"
+    provider.reset()
+    tap.equal(provider.use_policy({**POLICY, "docker": {"images": {"bash": other}, "offered": [other, IMAGE]}}), OK)
+    alone = provider.invoke({"language": "bash", "code": "echo", "session": "new"}, host)[1]
+    tap.equal(alone["error"] and alone["error"]["code"], "backend_unavailable", f"the control: {alone['error']}")
+    session = call("x = 1")["session"]["id"]
+    result = call("echo $PWD", session, language="bash")
+    tap.equal((result["stdout"], result["isolation"]["details"]["image"]), ("/home/sandbox\n", IMAGE), result)
+    error = call("print(x)", session, image=other)["error"]
+    tap.equal(error and error["code"], "invalid_input", error)
+    tap.contains(error["message"], "begun with another image")
+    tap.equal(call("print(x)", session, image=IMAGE)["stdout"], "1\n")
 
 
 def test_nothing_can_be_undone_or_forked():

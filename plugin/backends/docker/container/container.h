@@ -56,6 +56,7 @@ struct container_job {
     /* Of a session. */
     bool session;
     bool sends;              /* a message of a cell, in place of that of the run */
+    bool adds;               /* a further interpreter, until the guest has answered */
     int next[JOB_PIPES];     /* owned by the run: of the cell on its way; -1 */
     char orders[JOB_ORDERS]; /* to the guest, ahead of a message that is still to begin */
     size_t order_count;
@@ -72,6 +73,8 @@ struct container_events {
     void (*waits)(struct run *run);
     /* The guest has reported that its program is started. */
     void (*started)(struct run *run);
+    /* Of a session: the same of a further interpreter, or why there is none. */
+    void (*added)(struct run *run, enum run_failure failure, const char *message);
     /* It has not found the program's file. Here and with "failed" the container still exists. */
     void (*missing)(struct run *run);
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
@@ -179,6 +182,11 @@ void container_expire(struct container *container);
 /* It is removed and has no run: container_free() is due. */
 bool container_is_over(const struct container *container);
 void container_free(struct container *container);
+
+/* container_session.c */
+/* Takes what the guest of a session says to a program that has started. false: it is said of every
+ * program. *ret false: it is out of turn. */
+bool container_session_take(struct container *container, const struct guest_piece *said, bool *ret);
 
 /* container_stream.c */
 bool container_stream_open(struct container *container);

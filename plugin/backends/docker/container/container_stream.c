@@ -131,21 +131,6 @@ static void forget_message(struct container *container)
     close_fd(TAKE_FD(job->inputs));
 }
 
-bool container_send_order(struct container *container, char order)
-{
-    struct container_job *job = container->job;
-    if (job->order_count == COUNT_OF(job->orders))
-        return false;
-    job->orders[job->order_count++] = order;
-    return true;
-}
-
-void container_send_message(struct container *container)
-{
-    container->stream.sender = (struct message_sender){.over = false};
-    container->job->sends = true;
-}
-
 /* A broken connection is the container's end, which the receiving side meets. So many bytes a
  * round: a large file must not delay other runs. */
 static void send_input(struct container *container)
@@ -273,43 +258,6 @@ static bool take_files(struct container *container, const struct guest_piece *sa
     return said->kind == GUEST_FILES || stream->collected;
 }
 
-static void change_pipe(struct container_job *job, enum job_pipe which, int fd)
-{
-    close_fd(job->pipes[which]);
-    job->pipes[which] = fd;
-}
-
-/* What comes now is of the cell whose message was sent last. */
-static bool begin_cell(struct container_job *job)
-{
-    if (job->sends || job->next[JOB_STDOUT] < 0)
-        return false;
-    change_pipe(job, JOB_LATE_STDOUT, TAKE_FD(job->pipes[JOB_STDOUT]));
-    change_pipe(job, JOB_LATE_STDERR, TAKE_FD(job->pipes[JOB_STDERR]));
-    for (size_t i = JOB_STDOUT; i <= JOB_RESULTS; i++)
-        change_pipe(job, i, TAKE_FD(job->next[i]));
-    return true;
-}
-
-/* What the guest of a session says beside that of a run. */
-static bool take_session(struct container *container, const struct guest_piece *said)
-{
-    struct container_job *job = container->job;
-    if (said->kind == GUEST_CELL)
-        return begin_cell(job);
-    if (said->kind == GUEST_COLLECTED)
-        change_pipe(job, JOB_FILES, -1);
-    else
-        container->stream.output = *said;
-    return true;
-}
-
-static bool is_session(const struct container *container, enum guest_kind kind)
-{
-    return container->job && container->job->session &&
-           (kind == GUEST_CELL || kind == GUEST_FILES || kind == GUEST_COLLECTED);
-}
-
 /* The same of a program that was started. */
 static bool take_program(struct container *container, const struct guest_piece *said)
 {
@@ -319,8 +267,9 @@ static bool take_program(struct container *container, const struct guest_piece *
         return take_files(container, said);
     if (said->kind == GUEST_ENDED)
         return end->reported = guest_end_read(said->bytes, said->length, &end->program);
-    if (is_session(container, said->kind))
-        return take_session(container, said);
+    bool is_good;
+    if (container_session_take(container, said, &is_good))
+        return is_good;
     if (!guest_kind_is_program(said->kind))
         return false;
     stream->output = *said;

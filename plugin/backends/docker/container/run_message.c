@@ -185,8 +185,8 @@ static char **shell_of(const struct run_description *description)
     return shell;
 }
 
-bool run_message_make(const struct run_description *description, const unsigned char *input,
-                      size_t input_length, struct run_message *ret)
+static bool make_run(char order, const struct run_description *description,
+                     const unsigned char *input, size_t input_length, struct run_message *ret)
 {
     CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
     CLEANUP_FREE char **shell = NULL;
@@ -200,7 +200,18 @@ bool run_message_make(const struct run_description *description, const unsigned 
         told.file_count = 0;
     }
     put_head(&head, &told, input && input_length > 0);
-    return make_message(0, &head, &told, input, input_length, ret);
+    return make_message(order, &head, &told, input, input_length, ret);
+}
+
+bool run_message_make(const struct run_description *description, const unsigned char *input,
+                      size_t input_length, struct run_message *ret)
+{
+    return make_run(0, description, input, input_length, ret);
+}
+
+bool run_message_make_program(const struct run_description *description, struct run_message *ret)
+{
+    return make_run(GUEST_ORDER_PROGRAM, description, NULL, 0, ret);
 }
 
 static void put_cell_head(struct wire_writer *head, const struct run_description *description,
@@ -235,14 +246,15 @@ static bool has_shape_of_cell(const struct run_description *description)
            strcmp(description->files[0].path, description->argv[started->program_argument]) == 0;
 }
 
-bool run_message_make_cell(const struct run_description *description, const unsigned char *input,
-                           size_t input_length, struct run_message *ret)
+bool run_message_make_cell(const struct run_description *description, size_t program,
+                           const unsigned char *input, size_t input_length, struct run_message *ret)
 {
     CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
     if (!has_shape_of_cell(description))
         return false;
     put_cell_head(&head, description, input && input_length > 0);
-    return make_message(GUEST_ORDER_CELL, &head, description, input, input_length, ret);
+    return make_message((char)(GUEST_ORDER_CELL + program), &head, description, input, input_length,
+                        ret);
 }
 
 bool run_message_make_collection(const struct run_description *description, bool haste,

@@ -38,10 +38,13 @@ bool run_message_is_for(enum run_interpreter interpreter, const char *command);
 bool run_message_make(const struct run_description *description, const unsigned char *input,
                       size_t input_length, struct run_message *ret);
 
-/* The same of a cell of a session, behind the order that begins it. false also where its code is
- * not its first file. */
-bool run_message_make_cell(const struct run_description *description, const unsigned char *input,
-                           size_t input_length, struct run_message *ret);
+/* The same of a further interpreter of a session, behind the order to start it. */
+bool run_message_make_program(const struct run_description *description, struct run_message *ret);
+/* The same of a cell for the session's program of that number. false also where its code is not its
+ * first file. */
+bool run_message_make_cell(const struct run_description *description, size_t program,
+                           const unsigned char *input, size_t input_length,
+                           struct run_message *ret);
 /* The same of the order to collect what a cell has left. */
 bool run_message_make_collection(const struct run_description *description, bool haste,
                                  struct run_message *ret);

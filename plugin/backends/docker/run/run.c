@@ -133,7 +133,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
         return NULL;
     }
     run->environment = environment;
-    run->cells = -1;
+    run->added_cells = -1;
     for (size_t i = 0; i < JOB_PIPES; i++)
         run->job.pipes[i] = run->job.next[i] = -1;
     run->job.run = run;
@@ -410,7 +410,7 @@ void run_handle(struct run *run)
 {
     if (run->socket >= 0)
         run_take_order(run);
-    if (run_session_wants_cell(run))
+    if (run_session_places(run) > 0)
         run_session_take_cell(run);
 }
 
@@ -420,8 +420,8 @@ size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES
     int pipe = run->container ? container_stream_blocked_pipe(run->container) : -1;
     if (run->socket >= 0)
         watches[count++] = (struct curl_waitfd){.fd = run->socket, .events = CURL_WAIT_POLLIN};
-    if (run_session_wants_cell(run))
-        watches[count++] = (struct curl_waitfd){.fd = run->cells, .events = CURL_WAIT_POLLIN};
+    for (size_t i = 0; i < run_session_places(run); i++)
+        watches[count++] = (struct curl_waitfd){.fd = run->cells[i], .events = CURL_WAIT_POLLIN};
     if (pipe >= 0)
         watches[count++] = (struct curl_waitfd){.fd = pipe, .events = CURL_WAIT_POLLOUT};
     return count;

@@ -13,14 +13,16 @@
 #include "backends/common/run_answer.h"
 #include "backends/docker/engine/engine.h"
 #include "protocol/channel.h"
+#include "protocol/session.h"
 
-#define RUN_WATCHES_LIMIT 3 /* descriptors of one run */
+#define RUN_WATCHES_LIMIT (2 + SESSION_PROGRAMS_MOST) /* descriptors of one run */
 
 struct run;
 
 /* Called for its container: see struct container_events. */
 void run_check_guest(struct run *run);
 void run_report_start(struct run *run);
+void run_container_added(struct run *run, enum run_failure failure, const char *message);
 void run_container_missing(struct run *run);
 void run_container_failed(struct run *run, enum run_failure failure,
                           const struct engine_fault *fault);

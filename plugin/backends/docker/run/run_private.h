@@ -46,7 +46,9 @@ struct run {
     bool ordered;  /* to end in its container: that is not removed yet */
     bool answered; /* ENDED is sent; of the run only its files are left */
     bool over;
-    int cells;                   /* of a session: where they come; -1 */
+    int cells[SESSION_PROGRAMS_MOST]; /* of a session: where those of each program come */
+    size_t cell_count;
+    int added_cells;             /* of a further one, until it has started; -1 */
     struct session_clock clock;  /* of a session that has started */
     struct run_description cell; /* under way: its message refers to it */
     enum run_cause kill_cause;
@@ -72,8 +74,9 @@ bool run_session_take(struct run *run, int fd);
 void run_session_started(struct run *run);
 /* Takes the plugin's next order. */
 void run_take_order(struct run *run);
-/* Whether the next cell can be taken now. */
-bool run_session_wants_cell(const struct run *run);
+/* Where the next cell may come from now: no place, while one is on its way. */
+size_t run_session_places(const struct run *run);
+/* Takes the next cell, if one is there. */
 void run_session_take_cell(struct run *run);
 /* Its deadline has passed. */
 void run_session_expire(struct run *run);

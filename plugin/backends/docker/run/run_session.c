@@ -3,6 +3,7 @@
  * takes its cells, and keeps their times (run_private.h). Runs in the docker backend. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,25 @@
 #include "guest/guest_protocol.h"
 
 #define CELL_FDS (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
+/* For an interpreter to start. */
+#define ADD_LIMIT_MS 15000
+
+/* Does its command keep cells? */
+static bool keeps_cells(const struct run_description *description)
+{
+    enum run_interpreter runner = description->preparation.runner;
+    bool keeps = runner == RUN_INTERPRETER_PYTHON || runner == RUN_RUNNER_SHELL;
+    return keeps && run_message_is_for(runner, description->argv[0]);
+}
 
 bool run_session_take(struct run *run, int fd)
 {
     run->job.session = true;
-    run->cells = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    enum run_interpreter runner = run->description.preparation.runner;
-    bool keeps = runner == RUN_INTERPRETER_PYTHON || runner == RUN_RUNNER_SHELL;
-    return run->cells >= 0 && keeps && run_message_is_for(runner, run->description.argv[0]);
+    int cells = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (cells < 0)
+        return false;
+    run->cells[run->cell_count++] = cells;
+    return keeps_cells(&run->description);
 }
 
 void run_session_started(struct run *run)
@@ -53,12 +65,61 @@ static void begin_collection(struct run *run, bool haste, int fds[SESSION_COLLEC
     container_send_message(run->container);
 }
 
-static void follow(struct run *run, const struct session_order *order, int fds[SESSION_COLLECT_FDS],
+/* Without cells of its own it would be of no use. */
+static bool make_program(struct run *run, const int fds[SESSION_PROGRAM_FDS])
+{
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    return !run->job.sends && run->cell_count < SESSION_PROGRAMS_MOST &&
+           run_read_description(fds[0], &description) && run_message_is_session(&description) &&
+           keeps_cells(&description) && run_message_make_program(&description, &run->job.message);
+}
+
+static void send_added(const struct run *run, enum run_failure failure, const char *message)
+{
+    struct run_event event = {.type = RUN_EVENT_PROGRAM, .failure = failure, .exit_code = -1};
+    (void)snprintf(event.message, sizeof(event.message), "%s", message);
+    run_event_send(run->socket, &event);
+}
+
+/* The session is idle meanwhile, but for its deadline. */
+static void begin_program(struct run *run, int fds[SESSION_PROGRAM_FDS])
+{
+    const struct session_order start = {.kind = SESSION_ORDER_CELL, .wall_ms = ADD_LIMIT_MS};
+    bool wakes;
+    if (!make_program(run, fds)) {
+        send_added(run, RUN_FAILURE_INTERNAL, "hand over the interpreter");
+        return;
+    }
+    run->deadline_us = session_clock_order(&run->clock, &start, monotonic_us(), &wakes);
+    run->added_cells = TAKE_FD(fds[RUN_FD_STDIN - RUN_FD_DESCRIPTION]);
+    run->job.adds = true;
+    container_send_message(run->container);
+}
+
+void run_container_added(struct run *run, enum run_failure failure, const char *message)
+{
+    const struct session_order idle = {.kind = SESSION_ORDER_IDLE};
+    CLEANUP_CLOSE int cells = TAKE_FD(run->added_cells);
+    bool wakes;
+    if (!is_live(run))
+        return;
+    run->deadline_us = session_clock_order(&run->clock, &idle, monotonic_us(), &wakes);
+    if (failure == RUN_FAILURE_NONE)
+        run->cells[run->cell_count++] = TAKE_FD(cells);
+    send_added(run, failure, message);
+}
+
+static void follow(struct run *run, const struct session_order *order, int fds[SESSION_PROGRAM_FDS],
                    size_t fd_count)
 {
     bool wakes; /* its guest sends all on with the cell */
-    if (!is_live(run))
+    if (!is_live(run) || run->job.adds)
         return;
+    if (order->kind == SESSION_ORDER_PROGRAM) {
+        if (!run->clock.in_cell && fd_count == SESSION_PROGRAM_FDS)
+            begin_program(run, fds);
+        return;
+    }
     uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
     if (deadline_us > 0)
         run->deadline_us = deadline_us;
@@ -79,7 +140,7 @@ void run_take_order(struct run *run)
         char order;
         struct session_order session;
     } message;
-    int fds[SESSION_COLLECT_FDS] = {-1, -1};
+    int fds[SESSION_PROGRAM_FDS];
     size_t count = 0;
     ssize_t length =
         channel_receive_fds_now(run->socket, &message, sizeof(message), fds, COUNT_OF(fds), &count);
@@ -97,13 +158,14 @@ void run_take_order(struct run *run)
         run_kill(run, RUN_CAUSE_CANCELLED);
 }
 
-bool run_session_wants_cell(const struct run *run)
+size_t run_session_places(const struct run *run)
 {
-    return run->cells >= 0 && is_live(run) && !run->job.sends && run->job.next[JOB_STDOUT] < 0;
+    bool wants = is_live(run) && !run->job.sends && run->job.next[JOB_STDOUT] < 0;
+    return wants ? run->cell_count : 0;
 }
 
 /* Those that the cell brings with it, in the order of enum run_fd. */
-static bool make_cell(struct run *run, int fds[CELL_FDS])
+static bool make_cell(struct run *run, size_t program, int fds[CELL_FDS])
 {
     size_t length = 0;
     run_description_clear(&run->cell);
@@ -112,7 +174,7 @@ static bool make_cell(struct run *run, int fds[CELL_FDS])
         return false;
     CLEANUP_FREE unsigned char *input =
         run_read_file(fds[RUN_FD_STDIN - RUN_FD_DESCRIPTION], RUN_DESCRIPTION_LIMIT, &length);
-    bool made = run_message_make_cell(&run->cell, input, length, &run->job.message);
+    bool made = run_message_make_cell(&run->cell, program, input, length, &run->job.message);
     if (input)
         explicit_bzero(input, length);
     return made;
@@ -129,24 +191,32 @@ static void take_pipes(struct run *run, int fds[CELL_FDS])
     run->job.inputs = TAKE_FD(fds[RUN_FD_INPUTS - RUN_FD_DESCRIPTION]);
 }
 
-void run_session_take_cell(struct run *run)
+/* false: none is there. The end of any program's cells is that of the session. */
+static bool take_cell_of(struct run *run, size_t program)
 {
     int fds[CELL_FDS] = {-1, -1, -1, -1, -1, -1, -1};
     char kind;
     size_t count = 0;
     ssize_t length =
-        channel_receive_fds_now(run->cells, &kind, sizeof(kind), fds, CELL_FDS, &count);
+        channel_receive_fds_now(run->cells[program], &kind, sizeof(kind), fds, CELL_FDS, &count);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (length == sizeof(kind) && count == CELL_FDS && make_cell(run, fds)) {
+        return false;
+    if (length == sizeof(kind) && count == CELL_FDS && make_cell(run, program, fds)) {
         take_pipes(run, fds);
         container_send_message(run->container);
-    } else { /* the end of the cells is that of the session */
-        close_fd(TAKE_FD(run->cells));
+    } else {
         run_order_end(run, RUN_CAUSE_CANCELLED);
     }
     for (size_t i = 0; i < count; i++)
         close_fd(fds[i]);
+    return true;
+}
+
+void run_session_take_cell(struct run *run)
+{
+    size_t program = 0;
+    while (program < run_session_places(run) && !take_cell_of(run, program))
+        program++;
 }
 
 /* One that is idle ends without a word of its own: its cause is the order's that nobody has given.
@@ -155,6 +225,10 @@ void run_session_expire(struct run *run)
 {
     const struct run_event event = {
         .type = RUN_EVENT_INTERRUPTED, .cause = RUN_CAUSE_WALL_TIMEOUT, .exit_code = -1};
+    if (run->job.adds) { /* its guest has not answered */
+        run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+        return;
+    }
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
     case SESSION_DUE_INTERRUPT:
         if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
@@ -176,7 +250,9 @@ void run_session_expire(struct run *run)
 
 void run_session_clear(struct run *run)
 {
-    close_fd(run->cells);
+    for (size_t i = 0; i < run->cell_count; i++)
+        close_fd(run->cells[i]);
+    close_fd(run->added_cells);
     for (size_t i = 0; i < JOB_PIPES; i++)
         close_fd(run->job.next[i]);
     run_description_clear(&run->cell);

@@ -41,6 +41,7 @@ static const struct container_events container_events = {
     .lost = pool_lose,
     .waits = run_check_guest,
     .started = run_report_start,
+    .added = run_container_added,
     .missing = run_container_missing,
     .failed = run_container_failed,
     .ended = run_container_ended,

@@ -39,15 +39,6 @@ static bool has_runner(const struct call *call)
     return runner == (wanted == RUN_RUNNER_SHELL ? RUN_INTERPRETER_NONE : wanted);
 }
 
-/* The mode has sessions of others. */
-static bool refuse_language(struct error *error, const struct call *call)
-{
-    error_set(error, ERROR_NOT_SUPPORTED, "request: /session: mode %s has no sessions of %s",
-              sandbox_mode_name(call->configuration.mode), call->request.language->name);
-    error_set_hint(error, "leave session out, or use Python, which each mode with sessions has");
-    return false;
-}
-
 static bool can_be_cell(const struct call *call, struct error *error)
 {
     if (call->configuration.policy->sessions.max_total == 0)
@@ -59,7 +50,7 @@ static bool can_be_cell(const struct call *call, struct error *error)
         return cell_refuse(error,
                            "this language has no sessions; Python, JavaScript, sh and bash have");
     if (!(runners & SANDBOX_MODE_RUNNER(call->request.language->cells)))
-        return refuse_language(error, call);
+        return refuse_mode(error, call->configuration.mode);
     if (!has_runner(call))
         return cell_refuse(error, "the policy's command of this language keeps no sessions");
     if (call->request.secret_count > 0 && !cell_is_first(call)) {

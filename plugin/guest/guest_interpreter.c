@@ -78,6 +78,7 @@ static const char *start(char *const *command, char *const *environment, const c
         .has_results = true,
         .inherited = inherited,
         .script = -1,
+        .addon = -1,
     };
     bool started = program_start(&order, &interpreter->program);
     close_fd(inherited[0]);

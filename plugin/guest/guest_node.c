@@ -2,9 +2,13 @@
 /* Owns what a container's Node is given: see guest_node.h. Runs in the guest. */
 #include "guest/guest_node.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/write_fully.h"
+#include "guest/guest_node_addon_text.h"
 #include "guest/guest_node_text.h"
 #include "guest/guest_program.h"
 #include "guest/guest_script.h"
@@ -17,6 +21,15 @@
 int node_write_script(void)
 {
     return script_write(SCRIPT, guest_node_text, guest_node_length);
+}
+
+int node_open_addon(void)
+{
+    CLEANUP_CLOSE int fd = memfd_create("session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || !write_fully(fd, guest_node_addon_text, guest_node_addon_length) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+        return -1;
+    return TAKE_FD(fd);
 }
 
 char **node_environment(char *const *given)

@@ -10,6 +10,9 @@
 /* The script's descriptor, to be PROGRAM_SCRIPT_FD in Node; -1: there is no room for it, and
  * nothing of it is left. */
 int node_write_script(void);
+/* The extension by which it takes the cells of a session, to be PROGRAM_ADDON_FD in Node. -1 with
+ * errno. */
+int node_open_addon(void);
 /* The given variables, the image's, and what loads the script. New list; its strings are borrowed,
  * or live as long as the guest. NULL with errno. */
 char **node_environment(char *const *given);

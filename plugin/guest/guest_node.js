@@ -5,7 +5,7 @@
 
 const fs = require('fs');
 
-const SCRIPT = 62, RESULTS = 63; // guest_program.h, run_description.h
+const ADDON = 61, SCRIPT = 62, RESULTS = 63; // guest_program.h, run_description.h
 
 function removeTraces() {
   const own = process.env.NODE_OPTIONS, end = own.indexOf(' ');
@@ -17,15 +17,29 @@ function removeTraces() {
   delete require.cache[__filename];
 }
 
+// Opens /dev/null in the place of the script. below: what else is open for a moment.
+function giveUpScript(below) {
+  fs.closeSync(SCRIPT);
+  for (let fd = fs.openSync('/dev/null'); fd < SCRIPT; fd = fs.openSync('/dev/null')) below.push(fd);
+}
+
 // Node closes in the program's child processes what it has opened itself, so the results are opened anew as well.
 function takeDescriptors() {
   const below = [fs.openSync(`/proc/self/fd/${RESULTS}`, 'w')];
   const results = `/proc/self/fd/${below[0]}`;
-  fs.closeSync(SCRIPT);
   fs.closeSync(RESULTS);
-  for (let fd = fs.openSync('/dev/null'); fd < SCRIPT; fd = fs.openSync('/dev/null')) below.push(fd);
+  giveUpScript(below);
   fs.openSync(results, 'w');
   for (const fd of below) fs.closeSync(fd);
+}
+
+// The cells bring their own results.
+function beginSession() {
+  const below = [];
+  giveUpScript(below);
+  for (const fd of below) fs.closeSync(fd);
+  load('session').begin(load('results'), `/proc/self/fd/${ADDON}`);
+  fs.closeSync(ADDON);
 }
 
 function load(name) {
@@ -40,8 +54,11 @@ function load(name) {
 
 try {
   removeTraces();
-  takeDescriptors();
-  if (Object.hasOwn) load('results').begin(); // an older Node does not read the parts
+  if (fs.fstatSync(0).isSocket()) beginSession();
+  else {
+    takeDescriptors();
+    if (Object.hasOwn) load('results').begin(); // an older Node does not read the parts
+  }
 } catch (error) {
   // A program runs without results as well.
 }

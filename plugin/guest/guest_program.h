@@ -25,6 +25,8 @@ struct guest_program {
 
 /* A script of ours that Node loads: below its results, out of the way of its own files. */
 #define PROGRAM_SCRIPT_FD (RUN_RESULTS_FD - 1)
+/* And what of ours it loads for a session. */
+#define PROGRAM_ADDON_FD (RUN_RESULTS_FD - 2)
 
 /* How a program is started. All borrowed. */
 struct program_order {
@@ -35,6 +37,7 @@ struct program_order {
     bool has_results;     /* it gets RUN_RESULTS_FD, if it may have so many files */
     const int *inherited; /* GUEST_INHERITED descriptors that it gets from 3 on; NULL: none */
     int script;           /* becomes PROGRAM_SCRIPT_FD; -1: it has none */
+    int addon;            /* becomes PROGRAM_ADDON_FD; -1: it has none */
     uint64_t file_bytes;  /* of struct guest_run */
 };
 

@@ -56,6 +56,7 @@ enum start_outcome start_program(const struct guest_run *run, int input, struct 
     static char problem[PATH_MAX + 128];
     char path[PATH_MAX];
     CLEANUP_CLOSE int script = -1;
+    CLEANUP_CLOSE int addon = -1;
     CLEANUP_FREE char **shell = NULL;
     CLEANUP_FREE char **searched = program_environment(run->environment);
     *ret_problem = "compose the environment";
@@ -72,6 +73,10 @@ enum start_outcome start_program(const struct guest_run *run, int input, struct 
         *ret_problem = problem;
         return START_FAILED;
     }
+    if (run->session && run->runner == RUN_INTERPRETER_NODE && (addon = node_open_addon()) < 0) {
+        *ret_problem = "make the interpreter's extension";
+        return START_FAILED;
+    }
     bool is_shell = run->session && run->runner == RUN_RUNNER_SHELL;
     *ret_problem = "compose the arguments";
     if (is_shell && !(shell = shell_arguments(path, run->argv)))
@@ -83,6 +88,7 @@ enum start_outcome start_program(const struct guest_run *run, int input, struct 
         .input = input,
         .has_results = run->has_results,
         .script = script,
+        .addon = addon,
         .file_bytes = run->file_bytes,
     };
     if (program_start(&order, ret))

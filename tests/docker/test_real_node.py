@@ -4,8 +4,6 @@ else. By hand: scripts/with-engine tests/docker/test_real_node.py"""
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
 
 os.environ["CODE_EXECUTE_TEST_MODE"] = "docker"
@@ -23,12 +21,10 @@ provider = Provider()
 
 
 def files_of_node():
-    """The program and its libraries, as files of an image."""
-    program = shutil.which("node", path="/usr/local/bin:/usr/bin:/bin")
-    if not program:
+    files = engine.files_of_node()
+    if not files:
         raise tap.Skip("no Node in the machine's own directories of programs")
-    libraries = re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout)
-    return {"usr/bin/node": pathlib.Path(program).read_bytes(), **{path[1:]: pathlib.Path(path).read_bytes() for path in libraries}}
+    return files
 
 
 def run(code, **more):

@@ -7,8 +7,11 @@ import io
 import json
 import os
 import pathlib
+import re
 import secrets
+import shutil
 import socket
+import subprocess
 import tarfile
 import time
 import urllib.parse
@@ -111,19 +114,24 @@ def has_user_namespaces():
     return any(option.split(",")[0] in ("name=userns", "name=rootless") for option in options)
 
 
-@contextlib.contextmanager
-def image_of(files, path="/usr/bin:/bin"):
-    """The name of an image with these files ({path without its slash: content}), which anybody may execute, and with nothing else, while
-    the context lasts. path: its variable PATH."""
-    name, packed = f"code-execute-test-{secrets.token_hex(4)}", io.BytesIO()
+def packed_files(files):
+    packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for place, content in files.items():
             entry = tarfile.TarInfo(place)
             entry.size, entry.mode = len(content), 0o755
             tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+@contextlib.contextmanager
+def image_of(files, path="/usr/bin:/bin"):
+    """The name of an image with these files ({path without its slash: content}), which anybody may execute, and with nothing else, while
+    the context lasts. path: its variable PATH."""
+    name, packed = f"code-execute-test-{secrets.token_hex(4)}", packed_files(files)
     connection = Connection()
     query = urllib.parse.urlencode({"fromSrc": "-", "repo": name, "tag": "1", "changes": f"ENV PATH={path}"})
-    connection.request("POST", f"{API}/images/create?{query}", packed.getvalue(), {"Content-Type": "application/x-tar"})
+    connection.request("POST", f"{API}/images/create?{query}", packed, {"Content-Type": "application/x-tar"})
     response = connection.getresponse()
     tap.equal(response.status, 200, response.read())
     response.read()
@@ -131,6 +139,35 @@ def image_of(files, path="/usr/bin:/bin"):
         yield f"{name}:1"
     finally:
         ask(f"/images/{name}:1?force=1", "DELETE")
+
+
+@contextlib.contextmanager
+def image_with(files):
+    """The same with all that the test's image has."""
+    name, packed = f"code-execute-test-{secrets.token_hex(4)}", packed_files(files)
+    container = json.loads(ask("/containers/create", "POST", {"Image": IMAGE, "Cmd": ["none"]}))["Id"]
+    try:
+        connection = Connection()
+        connection.request("PUT", f"{API}/containers/{container}/archive?path=/", packed, {"Content-Type": "application/x-tar"})
+        response = connection.getresponse()
+        tap.equal(response.status, 200, response.read())
+        status, said = answer(f"/commit?container={container}&repo={name}&tag=1", "POST", {})
+        tap.equal(status, 201, said)
+    finally:
+        ask(f"/containers/{container}?force=1", "DELETE")
+    try:
+        yield f"{name}:1"
+    finally:
+        ask(f"/images/{name}:1?force=1", "DELETE")
+
+
+def files_of_node():
+    """The machine's Node and its libraries, as files of an image; None: it has none in its own directories."""
+    program = shutil.which("node", path="/usr/local/bin:/usr/bin:/bin")
+    if not program:
+        return None
+    libraries = re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout)
+    return {"usr/bin/node": pathlib.Path(program).read_bytes(), **{path[1:]: pathlib.Path(path).read_bytes() for path in libraries}}
 
 
 def image_variables():

@@ -21,8 +21,7 @@
 static bool keeps_cells(const struct run_description *description)
 {
     enum run_interpreter runner = description->preparation.runner;
-    bool keeps = runner == RUN_INTERPRETER_PYTHON || runner == RUN_RUNNER_SHELL;
-    return keeps && run_message_is_for(runner, description->argv[0]);
+    return runner != RUN_INTERPRETER_NONE && run_message_is_for(runner, description->argv[0]);
 }
 
 bool run_session_take(struct run *run, int fd)

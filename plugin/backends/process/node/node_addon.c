@@ -5,22 +5,9 @@
  */
 #include <string.h>
 
-#include "backends/process/node/node_values.h"
-#include "backends/process/node/session_cells.h"
 #include "backends/process/sandbox/sandbox.h"
-
-napi_value node_array_of(napi_env environment, char *const *strings)
-{
-    napi_value array;
-    napi_value string;
-    if (napi_create_array(environment, &array) != 0)
-        return NULL;
-    for (uint32_t i = 0; strings[i]; i++)
-        if (napi_create_string_utf8(environment, strings[i], strlen(strings[i]), &string) != 0 ||
-            napi_set_element(environment, array, i, string) != 0)
-            return NULL;
-    return array;
-}
+#include "interpreter/node/node_values.h"
+#include "interpreter/node/session_cells.h"
 
 /* [[argument, ...], ["NAME=value", ...]] */
 static napi_value wait_for_run(napi_env environment)

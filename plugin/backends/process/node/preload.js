@@ -42,7 +42,7 @@ function isSession() {
 }
 
 function beginSession(results) {
-  require('./session.js').begin(results);
+  require('./session.js').begin(results, `${__dirname}/code_execute_node.node`);
   for (const name of ['import_calls', 'session', 'session_streams']) delete require.cache[`${__dirname}/${name}.js`];
 }
 

@@ -370,11 +370,12 @@ function turnOffChecks() {
 }
 
 // true: this run is a session, whose cells begin once Node has executed its program.
-exports.begin = function begin(ofRun) {
+// addon: the path of what has session_cells.c in it.
+exports.begin = function begin(ofRun, addon) {
   results = ofRun;
   if (!fs.fstatSync(0).isSocket()) return false;
   const holder = { exports: { session: true } };
-  process.dlopen(holder, `${__dirname}/code_execute_node.node`);
+  process.dlopen(holder, addon);
   Object.assign(native, holder.exports);
   if (!native.begin(onCell, onInterrupt, onSoon, onEvaluated, unwind)) return false;
   results.beginSession();

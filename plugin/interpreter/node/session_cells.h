@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "backends/process/node/node_api.h"
+#include "interpreter/node/node_api.h"
 
 /* Gives an object of JavaScript these functions; false: that failed.
  * - begin(onCell, onInterrupt, onSoon, onEvaluated, unwind) is true where this run is a session.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cells of a session in Node: see session_cells.h. */
-#include "backends/process/node/session_cells.h"
+#include "interpreter/node/session_cells.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/process/node/node_values.h"
 #include "base/cleanup.h"
 #include "interpreter/cell/cell.h"
+#include "interpreter/node/node_values.h"
 #include "protocol/run_description.h"
 
 #define CELL_ARGUMENTS 5

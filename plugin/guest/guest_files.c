@@ -137,6 +137,14 @@ const char *files_take_further(struct guest_run *run)
     return problem;
 }
 
+const char *files_refuse(const char *path)
+{
+    static char problem[256];
+    (void)unlink(path); /* whatever it is by now, it is the program's */
+    (void)snprintf(problem, sizeof(problem), "%.150s: its content is not as described", path);
+    return problem;
+}
+
 void files_clear(struct guest_files *files)
 {
     for (size_t i = 0; i < files->input_count; i++)

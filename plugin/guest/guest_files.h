@@ -26,6 +26,9 @@ const char *files_take(struct guest_run *run, struct guest_files *ret);
  * taken off the message all the same. */
 const char *files_take_cell(struct guest_run *run, int code, struct guest_files *ret);
 void files_clear(struct guest_files *files);
+/* Of the cell that was taken: the content of that file is not as described. Nothing of it stays.
+ * Returns what is to be said of it. */
+const char *files_refuse(const char *path);
 /* The same of a further interpreter, without a code. Nothing of them is kept. */
 const char *files_take_further(struct guest_run *run);
 

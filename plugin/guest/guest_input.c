@@ -104,6 +104,13 @@ bool input_take_end(void)
     return read_number(sizeof(uint32_t)) == GUEST_MESSAGE_END;
 }
 
+bool input_take_cell_end(size_t count, size_t *ret_refused)
+{
+    uint64_t word = read_number(sizeof(uint32_t));
+    *ret_refused = word == GUEST_MESSAGE_END ? count : (size_t)word;
+    return word == GUEST_MESSAGE_END || word < count;
+}
+
 bool input_seal_file(int fd)
 {
     return lseek(fd, 0, SEEK_SET) == 0 &&

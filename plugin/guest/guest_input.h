@@ -19,6 +19,9 @@ bool input_take_content(int fd, struct run_file *ret);
 bool input_take_stdin(int fd);
 /* Takes the end of the message. false: another word is there. */
 bool input_take_end(void);
+/* The same of a cell with so many files. *ret_refused: the number of one that is not as described;
+ * count: all are. */
+bool input_take_cell_end(size_t count, size_t *ret_refused);
 /* A file in memory for it, CLOEXEC; -1 with errno. */
 int input_make_file(void);
 /* No more can be written to it, and it is read from its beginning. false with errno. */

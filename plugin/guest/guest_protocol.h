@@ -6,11 +6,13 @@
  * The backend sends one message, the run: a u32 with the length of the head, the head (the rows of
  * guest_run), then for each file a u64 length and its bytes, and the same for the standard input
  * where there is one, then a u32, GUEST_MESSAGE_END. A backend that finds a file to be another than
- * described never sends that word, and without it nothing is started. Behind it comes at most the
- * byte GUEST_ORDER_END: the guest kills the program and goes on as after any end, in haste. Where
- * the run is a session, further orders come, each a byte: a cell is one with a message of that form
- * behind it, whose first file is the code of the cell, and so is a further interpreter, with the
- * message of a run. To that one the guest answers with STARTED, MISSING or FAILED, as to the run.
+ * described never sends that word, and without it nothing is started; but of a cell it fills the
+ * file up with zeros, and the number of the first such file is in the word's place. Behind it comes
+ * at most the byte GUEST_ORDER_END: the guest kills the program and goes on as after any end, in
+ * haste. Where the run is a session, further orders come, each a byte: a cell is one with a message
+ * of that form behind it, whose first file is the code of the cell, and so is a further
+ * interpreter, with the message of a run. To that one the guest answers with STARTED, MISSING or
+ * FAILED, as to the run.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
  * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
@@ -39,7 +41,7 @@
 #define GUEST_HEAD_LIMIT      (UINT32_C(64) << 20)
 #define GUEST_STRING_LIMIT    GUEST_HEAD_LIMIT
 #define GUEST_STRINGS_LIMIT   4096
-#define GUEST_MESSAGE_END     UINT32_C(0x21646e65)
+#define GUEST_MESSAGE_END     UINT32_C(0x21646e65) /* of a cell also a file's number, see above */
 #define GUEST_ORDER_END       'e'
 /* Of a session, in front of a message (CELL, PROGRAM and both of COLLECT) or alone. */
 #define GUEST_ORDER_CELL          '0' /* and further digits: the number of its program */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 #include "base/write_fully.h"
 #include "guest/files/collection.h"
 #include "guest/files/stop_tree.h"
@@ -132,10 +133,16 @@ static void take_cell(struct guest_session *session, size_t number, struct guest
     if (fds[GUEST_CELL_CODE] < 0 || fds[GUEST_CELL_HEAD] < 0 || fds[GUEST_CELL_STDIN] < 0)
         _exit(1);
     const char *problem = files_take_cell(&run, fds[GUEST_CELL_CODE], &files);
-    if (!write_head(fds[GUEST_CELL_HEAD], &run, problem) ||
-        (run.has_input &&
-         (!input_take_stdin(fds[GUEST_CELL_STDIN]) || !input_seal_file(fds[GUEST_CELL_STDIN]))) ||
-        !input_take_end())
+    if (run.has_input &&
+        (!input_take_stdin(fds[GUEST_CELL_STDIN]) || !input_seal_file(fds[GUEST_CELL_STDIN])))
+        _exit(1);
+    size_t count = string_list_count(run.paths);
+    size_t refused;
+    if (!input_take_cell_end(count, &refused))
+        _exit(1);
+    if (refused < count)
+        problem = files_refuse(run.paths[refused]);
+    if (!write_head(fds[GUEST_CELL_HEAD], &run, problem))
         _exit(1);
     guest_run_clear(&run);
     renew_streams(session, program, fds);

@@ -12,7 +12,6 @@ import sys
 RESULTS_FD = 63
 CELL_FDS = 6  # guest_cell.h
 INTERRUPT = {_signal.SIGINT}
-VALUE_NAME = " value"  # program_code.py
 
 
 def read_all(fd):
@@ -84,14 +83,6 @@ def hold_interruptions(held):
         pass
 
 
-def flush_both():
-    for name in "stderr", "stdout":
-        try:
-            getattr(sys, name).flush()
-        except Exception:
-            pass
-
-
 def report(error):
     """Returns the status of the exception, as Python's own main would print it and end."""
     if isinstance(error, SystemExit):
@@ -112,6 +103,7 @@ class Loop:
         self.runner, self.pid = runner, os.getpid()
         self.session = runner.load("session")["Session"](runner, Cells().take)
         self.names = sys.modules["__main__"].__dict__
+        self.value_name, self.flush = (runner.load("main_run")[name] for name in ("VALUE_NAME", "flush_both"))
 
     def begin(self):
         """The code of the next cell, and the exception that has kept it from being there."""
@@ -130,14 +122,14 @@ class Loop:
             return error.with_traceback(self.session.of_cells(error.__traceback__))
 
     def finish(self, error):
-        flush_both()
-        value = self.names.pop(VALUE_NAME, None)
+        self.flush()
+        value = self.names.pop(self.value_name, None)
         try:
             self.runner.tell(value, None if isinstance(error, SystemExit) else error)
         except BaseException:  # results are not worth another end of the cell
             pass
         status = 0 if error is None else report(error)
-        flush_both()
+        self.flush()
         return status
 
     def run(self):

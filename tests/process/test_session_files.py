@@ -4,10 +4,12 @@ import base64
 import hashlib
 import pathlib
 import sys
+import tempfile
 
 SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
 import tap
+from input_files import host_of
 from modes import MODE, Provider, merged
 from provider import OK, Host
 
@@ -44,6 +46,23 @@ def content(file):
 
 def named(result):
     return [(file["path"], file["change"], file.get("omitted")) for file in result["files"]]
+
+
+def test_a_file_that_is_not_as_described_fails_its_cell():
+    """The host has made the hash of another content. The control is that of the file's own."""
+    use()
+    session = begin()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "a")
+        path.write_bytes(bytes(200000))
+        hashes = [hashlib.sha256(content).hexdigest() for content in (b"another", bytes(200000))]
+        hosts = [host_of({"r": path}, sha256=sha256, rights=RIGHTS) for sha256 in hashes]
+        files = [{"path": "d/in", "ref": "r"}, {"path": "after", "content": "after"}]
+        failed = call("print('never')", session, hosts[0], files=files, stdin="in")
+        tap.equal((failed["exit_code"], failed["stdout"], failed["session"]["state"]), (1, "", "kept"), failed)
+        tap.contains(failed["stderr"], "d/in: its content is not as described")
+        result = cell("import os; print(x, os.path.getsize('d/in'), open('after').read())", session, hosts[1], files=files)
+        tap.equal((result["stdout"], result["stderr"]), ("1 200000 after\n", ""), result)
 
 
 def test_a_chart_comes_once():

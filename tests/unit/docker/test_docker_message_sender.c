@@ -119,6 +119,19 @@ START_TEST(each_file_is_in_its_gap)
 }
 END_TEST
 
+/* Of a cell: the message is whole all the same, and its end is the number of the file. */
+static void expect_filling(struct message_sender *sender, struct run_message *message,
+                           size_t length, const char *number)
+{
+    message_sender_fill(sender, message);
+    run_message_refuse(message, sender->filled - 1);
+    ck_assert_int_eq(send_all(sender, message, 100000), 0);
+    ck_assert(sender->over);
+    ck_assert_uint_eq(sender->total, sent_length);
+    ck_assert_uint_eq(sent_length, message->length + length);
+    expect_bytes(sent_length - 4, number, 4);
+}
+
 /* The word at the end of the message is not sent, and nothing of what follows the file. */
 static void expect_refusal(const unsigned char *content, size_t length, int error_number)
 {
@@ -136,6 +149,7 @@ static void expect_refusal(const unsigned char *content, size_t length, int erro
     ck_assert_int_eq(errno, error_number);
     ck_assert_uint_eq(sender.filled, 1);
     ck_assert_uint_le(sent_length, message.gaps[1].offset + 10 + LARGE);
+    expect_filling(&sender, &message, 10 + LARGE, "\1\0\0\0");
 }
 
 START_TEST(another_content_is_refused)
@@ -163,6 +177,25 @@ START_TEST(a_longer_file_is_refused)
     offer(large, LARGE);
     ck_assert_int_eq(send_all(&sender, &message, SIZE_MAX), -1);
     ck_assert_uint_le(sent_length, message.gaps[0].offset + LARGE);
+    expect_filling(&sender, &message, LARGE - 1, "\0\0\0\0");
+}
+END_TEST
+
+START_TEST(the_first_file_that_is_refused_is_named)
+{
+    struct run_file files[] = {describe("first", large, 10), describe("second", large, 20)};
+    const struct run_description description = {
+        .argv = (char *[]){TEXT("sh"), NULL}, .files = files, .file_count = COUNT_OF(files)};
+    CLEANUP(run_message_clear) struct run_message message = message_of(&description);
+    CLEANUP(message_sender_close) struct message_sender sender = {.sent = 0};
+    offer(large, 9);
+    offer(large, 19);
+    ck_assert_int_eq(send_all(&sender, &message, SIZE_MAX), -1);
+    message_sender_fill(&sender, &message);
+    run_message_refuse(&message, 0);
+    ck_assert_int_eq(send_all(&sender, &message, SIZE_MAX), -1);
+    ck_assert_uint_eq(sender.filled, 1);
+    expect_filling(&sender, &message, 30, "\0\0\0\0");
 }
 END_TEST
 
@@ -200,6 +233,7 @@ int main(void)
     tcase_add_test(cases, another_content_is_refused);
     tcase_add_test(cases, a_shorter_file_is_refused);
     tcase_add_test(cases, a_longer_file_is_refused);
+    tcase_add_test(cases, the_first_file_that_is_refused_is_named);
     tcase_add_test(cases, a_missing_descriptor_is_refused);
     tcase_add_test(cases, a_closed_one_sends_nothing_more);
     return run_suite("docker message sender", &cases, 1);

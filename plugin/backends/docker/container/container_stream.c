@@ -94,8 +94,15 @@ static void ask_for_stream(struct container *container)
         break_stream(container, "it does not accept the request");
 }
 
+/* A cell fails by it, and a run does not begin. */
 static void refuse_file(struct container *container, int error_number)
 {
+    struct container_job *job = container->job;
+    if (job->sends) {
+        run_message_refuse(&job->message, container->stream.sender.filled);
+        message_sender_fill(&container->stream.sender, &job->message);
+        return;
+    }
     struct message_sender *sender = &container->stream.sender;
     const char *path = container->job->message.gaps[sender->filled].file->path;
     struct engine_fault fault;
@@ -144,12 +151,15 @@ static void send_input(struct container *container)
         struct message_piece piece;
         int outcome = message_sender_next(&stream->sender, &container->job->message,
                                           container->job->inputs, &piece);
+        bool goes_on = outcome > 0 || (outcome < 0 && container->job->sends);
         if (outcome < 0)
             refuse_file(container, errno);
         else if (outcome == 0)
             forget_message(container);
-        if (outcome <= 0)
+        if (!goes_on)
             return;
+        if (outcome < 0)
+            continue;
         ssize_t count = engine_connection_send(stream->connection, piece.bytes, piece.length);
         if (count == 0 || (count < 0 && errno == EAGAIN))
             return;

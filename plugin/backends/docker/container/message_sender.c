@@ -10,6 +10,7 @@
 
 struct message_file {
     struct input_file input;
+    uint64_t taken; /* bytes that are sent */
     unsigned char chunk[INPUT_FILE_CHUNK];
     size_t begin; /* of the bytes of the chunk that are not sent yet */
     size_t end;
@@ -21,6 +22,7 @@ static bool open_file(struct message_sender *sender, const struct run_file *desc
     if (!file)
         return false;
     file->begin = file->end = 0;
+    file->taken = 0;
     if (input_file_open(inputs, described, &file->input) != 0) {
         int error = errno;
         free(file);
@@ -61,7 +63,13 @@ static int next_of_file(struct message_sender *sender, struct message_piece *ret
 int message_sender_next(struct message_sender *sender, const struct run_message *message,
                         int inputs, struct message_piece *ret)
 {
+    static const unsigned char zeros[INPUT_FILE_CHUNK];
     while (!sender->over) {
+        if (sender->filling > 0) {
+            size_t length = sender->filling < sizeof(zeros) ? sender->filling : sizeof(zeros);
+            *ret = (struct message_piece){zeros, length};
+            return 1;
+        }
         if (sender->file) {
             int outcome = next_of_file(sender, ret);
             if (outcome != 0)
@@ -81,13 +89,24 @@ int message_sender_next(struct message_sender *sender, const struct run_message 
     return 0;
 }
 
+void message_sender_fill(struct message_sender *sender, const struct run_message *message)
+{
+    uint64_t taken = sender->file ? sender->file->taken : 0;
+    close_file(sender);
+    sender->filling = message->gaps[sender->filled++].file->length - taken;
+}
+
 void message_sender_take(struct message_sender *sender, size_t count)
 {
     sender->total += count;
-    if (sender->file)
+    if (sender->filling > 0) {
+        sender->filling -= count;
+    } else if (sender->file) {
         sender->file->begin += count;
-    else
+        sender->file->taken += count;
+    } else {
         sender->sent += count;
+    }
 }
 
 void message_sender_close(struct message_sender *sender)

@@ -14,6 +14,7 @@ struct message_file;
 
 /* All zero: nothing is sent yet. */
 struct message_sender {
+    uint64_t filling;          /* zeros that are left to send of a file that was refused */
     struct message_file *file; /* owned: the gap that is being filled; NULL: none */
     size_t sent;               /* of the message's own bytes */
     size_t filled;             /* gaps */
@@ -28,9 +29,13 @@ struct message_piece {
 
 /* What is to be sent next; the same until some of it is taken. inputs: RUN_FD_INPUTS of the run. 1:
  * *ret is a piece; 0: the message is sent; -1: the next file cannot be read, or is not as described
- * (errno 0). Then sender->filled is the index of its gap, and what follows must not be sent. */
+ * (errno 0). Then sender->filled is the index of its gap, and what follows must not be sent but
+ * after message_sender_fill(). */
 int message_sender_next(struct message_sender *sender, const struct run_message *message,
                         int inputs, struct message_piece *ret);
+
+/* Behind -1: the file's place is filled up with zeros, and the rest of the message is sent. */
+void message_sender_fill(struct message_sender *sender, const struct run_message *message);
 
 /* So many bytes of the piece are sent. */
 void message_sender_take(struct message_sender *sender, size_t count);

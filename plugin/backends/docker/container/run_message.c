@@ -139,7 +139,8 @@ static void put_files(struct wire_writer *writer, const struct run_description *
             continue;
         }
         wire_put_u64(writer, file->length);
-        message->gaps[message->gap_count++] = (struct run_message_gap){writer->length, file};
+        message->gaps[message->gap_count++] =
+            (struct run_message_gap){writer->length, file, (uint32_t)i};
     }
 }
 
@@ -271,6 +272,16 @@ bool run_message_make_collection(const struct run_description *description, bool
     guest_run_write(&head, &wanted);
     return make_message(haste ? GUEST_ORDER_COLLECT_HASTE : GUEST_ORDER_COLLECT, &head,
                         &without_files, NULL, 0, ret);
+}
+
+void run_message_refuse(struct run_message *message, size_t gap)
+{
+    unsigned char *end = &message->bytes[message->length - sizeof(uint32_t)];
+    struct wire_reader reader = {.bytes = end, .length = sizeof(uint32_t)};
+    struct wire_writer writer = {
+        .bytes = end, .capacity = sizeof(uint32_t), .limit = sizeof(uint32_t)};
+    if (wire_get_u32(&reader) == GUEST_MESSAGE_END)
+        wire_put_u32(&writer, message->gaps[gap].number);
 }
 
 void run_message_clear(struct run_message *message)

@@ -12,6 +12,7 @@
 struct run_message_gap {
     size_t offset;
     const struct run_file *file; /* the description's */
+    uint32_t number;             /* of the file */
 };
 
 /* The message without the files by reference, whose content message_sender.h puts in between. */
@@ -48,6 +49,10 @@ bool run_message_make_cell(const struct run_description *description, size_t pro
 /* The same of the order to collect what a cell has left. */
 bool run_message_make_collection(const struct run_description *description, bool haste,
                                  struct run_message *ret);
+
+/* The file of that gap is not as described, which the end of a cell's message says of the first
+ * one. */
+void run_message_refuse(struct run_message *message, size_t gap);
 
 /* Wipes and releases it; it is empty then. */
 void run_message_clear(struct run_message *message);

@@ -336,7 +336,7 @@ def test_without_proc_there_are_none():
 OF_BACKENDS = (
     "a_cell_that_exits_ends_alone", "input_arguments_and_variables_are_the_cells", "output_by_its_name",
     "files_of_a_request_come_into_the_home_directory", "an_interruption_keeps_what_the_cell_has_done",
-    "a_cell_that_does_not_heed_it_loses_its_session", "late_output_is_not_the_next_cells", "names_that_it_has", "a_full_disk_can_be_emptied",
+    "a_cell_that_does_not_heed_it_loses_its_session", "late_output_is_not_the_next_cells", "a_full_disk_can_be_emptied",
     "what_ends_its_session")
 if modes.MODE == "docker":
     for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_BACKENDS]:

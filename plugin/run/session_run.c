@@ -21,9 +21,8 @@
 #include "run/session_orders.h"
 
 #define SETUP_LIMIT_MS 20000
-/* From the end of a cell's time to its own end, which may be its session's: the backend interrupts
- * it twice before it ends the session. */
-#define INTERRUPT_LIMIT_MS 4000
+/* From the end of a cell's time: the backend interrupts it twice before it ends the session. */
+#define INTERRUPTS_MS 2000
 
 void session_run_close(struct session_run *session)
 {
@@ -179,10 +178,11 @@ static bool is_time(uint32_t cause)
 }
 
 /* From the end of a cell's time to the backend's last word on it. */
-static uint64_t end_limit_ms(const struct run *run)
+static uint64_t end_limit_ms(const struct loop *loop)
 {
-    return run->description->session.checkpoints > 0 ? INTERRUPT_LIMIT_MS + SESSION_RESTORE_LIMIT_MS
-                                                     : INTERRUPT_LIMIT_MS;
+    uint64_t limit_ms = INTERRUPTS_MS + sandbox_mode_row(loop->session->mode)->grace_ms;
+    return loop->run->description->session.checkpoints > 0 ? limit_ms + SESSION_RESTORE_LIMIT_MS
+                                                           : limit_ms;
 }
 
 /* Only the first reason counts. */
@@ -193,7 +193,7 @@ static void interrupt(struct loop *loop, enum run_cause cause)
     loop->interrupted_for = cause;
     if (!is_time(cause))
         session_run_order(loop->session, (struct session_order){.kind = SESSION_ORDER_INTERRUPT});
-    loop->deadline_ms = monotonic_ms() + end_limit_ms(loop->run);
+    loop->deadline_ms = monotonic_ms() + end_limit_ms(loop);
 }
 
 static void interrupt_for_output(struct run_drain *drain)
@@ -353,7 +353,7 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     uint64_t wall_ms = run->description->limits.wall_ms;
     uint64_t begin_ms = monotonic_ms();
     loop.drain.backend = &loop.cell;
-    loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(run);
+    loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(&loop);
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;
     session_run_order(

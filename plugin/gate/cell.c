@@ -163,8 +163,6 @@ bool cell_plan(struct call *call, struct error *error)
     if (!cell_is_first(call) && may_join(call) && !join_session(call, error))
         return false;
     call->description.session.checkpoints = checkpoints_of(call);
-    if (!sandbox_mode_row(call->configuration.mode)->measures_cells)
-        call->description.limits.cpu_ms = 0; /* the kernel's limit would add up over the cells */
     return true;
 }
 

@@ -36,6 +36,13 @@ static const struct wire_field end_fields[] = {
     WIRE_NUMBER(struct guest_end, peak_memory_bytes, UINT64_MAX),
 };
 
+static const struct wire_field measure_fields[] = {
+    WIRE_NUMBER(struct guest_measure, is_known, 1),
+    WIRE_NUMBER(struct guest_measure, processors, UINT16_MAX),
+    WIRE_NUMBER(struct guest_measure, total_us, UINT64_MAX),
+    WIRE_NUMBER(struct guest_measure, cost_us, UINT32_MAX),
+};
+
 void guest_run_write(struct wire_writer *writer, const struct guest_run *run)
 {
     wire_put_fields(writer, run_fields, COUNT_OF(run_fields), run);
@@ -92,5 +99,21 @@ bool guest_end_read(const unsigned char *bytes, size_t length, struct guest_end 
     if (reader.failed || reader.offset != length)
         return false;
     *ret = end;
+    return true;
+}
+
+void guest_measure_write(struct wire_writer *writer, const struct guest_measure *measure)
+{
+    wire_put_fields(writer, measure_fields, COUNT_OF(measure_fields), measure);
+}
+
+bool guest_measure_read(const unsigned char *bytes, size_t length, struct guest_measure *ret)
+{
+    struct wire_reader reader = {.bytes = bytes, .length = length};
+    struct guest_measure measure = {.is_known = 0};
+    wire_get_fields(&reader, measure_fields, COUNT_OF(measure_fields), &measure);
+    if (reader.failed || reader.offset != length || measure.processors == 0)
+        return false;
+    *ret = measure;
     return true;
 }

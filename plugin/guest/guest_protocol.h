@@ -50,6 +50,7 @@
 #define GUEST_ORDER_STOP          's' /* stop all, until the next cell */
 #define GUEST_ORDER_COLLECT       'f' /* what has changed, by the outputs of the message */
 #define GUEST_ORDER_COLLECT_HASTE 'h'
+#define GUEST_ORDER_MEASURE       'm' /* the processor time of all: GUEST_MEASURED is the answer */
 
 /* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD. */
 #define GUEST_INTERPRETER_RUN \
@@ -73,6 +74,7 @@ enum guest_kind {
     GUEST_CELL,      /* of a session: what follows is of the next cell */
     GUEST_LATE_STDOUT, /* what the processes of a session print to the streams of the last cell */
     GUEST_LATE_STDERR,
+    GUEST_MEASURED, /* struct guest_measure */
     GUEST_KIND_END
 };
 
@@ -101,6 +103,14 @@ struct guest_end {
     uint64_t peak_memory_bytes; /* of the largest process */
 };
 
+/* The processor time of all processes of the container (guest/tree_time.h). */
+struct guest_measure {
+    uint32_t is_known; /* 0: /proc does not tell it */
+    uint32_t processors;
+    uint64_t total_us;
+    uint64_t cost_us; /* of measuring it */
+};
+
 /* The head alone. */
 void guest_run_write(struct wire_writer *writer, const struct guest_run *run);
 /* false and *ret untouched where the bytes are no head, or a path leads out of the working
@@ -116,3 +126,5 @@ bool guest_kind_is_stream(enum guest_kind kind);
 
 void guest_end_write(struct wire_writer *writer, const struct guest_end *end);
 bool guest_end_read(const unsigned char *bytes, size_t length, struct guest_end *ret);
+void guest_measure_write(struct wire_writer *writer, const struct guest_measure *measure);
+bool guest_measure_read(const unsigned char *bytes, size_t length, struct guest_measure *ret);

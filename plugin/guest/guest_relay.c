@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "guest/guest_output.h"
+#include "guest/guest_time.h"
 
 enum {
     CHILDREN,
@@ -156,6 +157,15 @@ static bool take_end(const struct guest_program *program, const struct guest_ses
     return true;
 }
 
+/* Ahead of the program's next output, which would take the room. */
+static void answer_measure(struct guest_session *session)
+{
+    if (!session->owes_measure || !output_has_room())
+        return;
+    session->owes_measure = false;
+    time_send_measure();
+}
+
 /* Nothing else may come on that connection, and nobody but the backend has its other end. */
 static bool take_order(struct guest_program *program, struct guest_session *session,
                        struct guest_end *end)
@@ -188,6 +198,8 @@ struct guest_end relay_until_end(struct guest_program *program, struct guest_ses
             ended = true;
         else if ((ready[BACKEND].revents & POLLIN) && take_order(program, session, &end))
             ended = *ret_ordered = true;
+        if (!ended)
+            answer_measure(session);
         if (session->count > 0)
             pass_session_on(program, session, ready);
         else

@@ -230,6 +230,9 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
     case GUEST_ORDER_COLLECT_HASTE:
         collect(session, order == GUEST_ORDER_COLLECT_HASTE);
         break;
+    case GUEST_ORDER_MEASURE:
+        session->owes_measure = true;
+        break;
     default:
         _exit(1);
     }

@@ -23,6 +23,7 @@ struct guest_session {
     size_t count;           /* 0: the run is no session */
     size_t current;         /* whose cell is under way, or was the last one */
     int late[SESSION_LATE]; /* read ends of the last cell's streams; -1 */
+    bool owes_measure;      /* the backend has asked, and there was no room for the answer yet */
 };
 
 /* Opens the socket of the next program. Returns the program's end, which becomes its standard

@@ -58,7 +58,6 @@ struct sandbox_mode_row {
     bool prepares_interpreter; /* and can say how */
     uint32_t session_runners;  /* bits of enum run_interpreter: those that stay between calls */
     bool keeps_checkpoints;    /* of the cells of a session */
-    bool measures_cells;       /* so each has a limit of processor time */
     bool carries_tools;        /* a program can call tools of the gateway */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */

@@ -53,6 +53,8 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
         clock->interrupts = 0;
         clock->cpu_limit_us = order->cpu_ms * UINT64_C(1000);
         clock->is_cpu_spent = false;
+        clock->is_measured = false;
+        clock->cpu_used_us = 0;
         clock->cell_end_us = after(now_us, order->wall_ms);
         return first_look(clock, now_us);
     case SESSION_ORDER_IDLE:
@@ -73,21 +75,41 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
     return 0;
 }
 
+static void note_look(struct session_clock *clock, const struct session_measure *measure)
+{
+    if (!clock->is_measured)
+        clock->cpu_begin_us = measure->total_us;
+    else if (measure->total_us > clock->cpu_begin_us + clock->cpu_used_us)
+        clock->cpu_used_us = measure->total_us - clock->cpu_begin_us;
+    clock->is_measured = true;
+}
+
 uint64_t session_clock_measured(struct session_clock *clock, const struct session_measure *measure,
                                 uint64_t now_us)
 {
-    if (measure->used_us >= clock->cpu_limit_us) {
+    if (measure->is_known) {
+        note_look(clock, measure);
+    } else if (!clock->is_measured) {
+        clock->cpu_limit_us = 0;
+        return clock->cell_end_us;
+    }
+    if (clock->cpu_used_us >= clock->cpu_limit_us) {
         clock->is_cpu_spent = true;
         clock->cell_end_us = now_us;
         return now_us;
     }
-    uint64_t pause_us = (clock->cpu_limit_us - measure->used_us) / measure->processors;
+    uint64_t pause_us = (clock->cpu_limit_us - clock->cpu_used_us) / measure->processors;
     if (pause_us < SESSION_MEASURE_PAUSE_US)
         pause_us = SESSION_MEASURE_PAUSE_US;
     if (pause_us < measure->cost_us * SESSION_MEASURE_SHARE)
         pause_us = measure->cost_us * SESSION_MEASURE_SHARE;
     uint64_t next_us = now_us + pause_us;
     return next_us < clock->cell_end_us ? next_us : clock->cell_end_us;
+}
+
+enum run_cause session_clock_cause(const struct session_clock *clock)
+{
+    return clock->is_cpu_spent ? RUN_CAUSE_CPU_LIMIT : RUN_CAUSE_WALL_TIMEOUT;
 }
 
 enum session_due session_clock_due(struct session_clock *clock, uint64_t now_us,

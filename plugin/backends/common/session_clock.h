@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "protocol/run_description.h"
+#include "protocol/run_event.h"
 #include "protocol/session.h"
 
 #define SESSION_INTERRUPTS 2 /* of one cell */
@@ -32,6 +33,9 @@ struct session_clock {
     uint64_t cell_end_us;
     uint64_t cpu_limit_us; /* of the cell; 0: none, or nobody can measure it */
     bool is_cpu_spent;
+    bool is_measured;      /* the cell was, so that the next two are known */
+    uint64_t cpu_begin_us; /* of the session, when the cell was measured first */
+    uint64_t cpu_used_us;  /* since then, when it was measured last */
 };
 
 /* The session has started. Returns its deadline, as do the others. */
@@ -42,18 +46,23 @@ uint64_t session_clock_begin(struct session_clock *clock, const struct run_sessi
 uint64_t session_clock_order(struct session_clock *clock, const struct session_order *order,
                              uint64_t now_us, bool *ret_wakes);
 
-/* How much processor time a cell has used. */
+/* A look at the processor time of a session. */
 struct session_measure {
-    uint64_t used_us;
-    uint64_t cost_us; /* of measuring it */
+    bool is_known;     /* false: it cannot be measured */
+    uint64_t total_us; /* of all its processes, from any begin */
+    uint64_t cost_us;  /* of measuring it */
     uint64_t processors;
 };
 
-/* The cell was measured now; the first time nothing is known to be used. Time does not run faster
- * than on all processors at once, so it needs no other look before the deadline that is returned.
- */
+/* The cell was measured now. The first look is the begin, and not that of the cell: most cells end
+ * sooner than it would pay. Time does not run faster than on all processors at once, so the cell
+ * needs no other look before the deadline that is returned. Where the first look tells nothing,
+ * wall time alone limits the cell; where a later one does not, the one before holds. */
 uint64_t session_clock_measured(struct session_clock *clock, const struct session_measure *measure,
                                 uint64_t now_us);
+
+/* The limit of the cell that was over first: RUN_CAUSE_CPU_LIMIT or RUN_CAUSE_WALL_TIMEOUT. */
+enum run_cause session_clock_cause(const struct session_clock *clock);
 
 enum session_due {
     SESSION_DUE_MEASURE,   /* the cell's processor time: session_clock_measured() */

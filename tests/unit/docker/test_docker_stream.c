@@ -282,6 +282,35 @@ START_TEST(usage_is_the_guests)
 }
 END_TEST
 
+static bool reads(const struct guest_measure *written, size_t length, struct guest_measure *ret)
+{
+    unsigned char bytes[64] = {0};
+    struct wire_writer writer = {.bytes = bytes, .capacity = sizeof(bytes), .limit = sizeof(bytes)};
+    guest_measure_write(&writer, written);
+    return guest_measure_read(bytes, length ? length : writer.length, ret);
+}
+
+/* A clock divides by the number of processors. */
+START_TEST(a_measure_is_whole_and_possible)
+{
+    const struct guest_measure good = {
+        .is_known = 1, .processors = 2, .total_us = UINT64_MAX, .cost_us = 5};
+    struct guest_measure bad[] = {good, good, good, good};
+    struct guest_measure read = {.total_us = 7};
+    bad[0].is_known = 2;
+    bad[1].processors = 0;
+    bad[2].processors = UINT16_MAX + 1;
+    bad[3].cost_us = UINT64_C(1) << 32;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        ck_assert(!reads(&bad[i], 0, &read));
+    ck_assert(!reads(&good, 1, &read) && !reads(&good, 63, &read));
+    ck_assert_uint_eq(read.total_us, 7);
+    ck_assert(reads(&good, 0, &read));
+    ck_assert(read.is_known == 1 && read.processors == 2 && read.total_us == UINT64_MAX &&
+              read.cost_us == 5);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("docker stream");
@@ -296,5 +325,6 @@ int main(void)
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);
     tcase_add_test(cases, usage_is_the_guests);
+    tcase_add_test(cases, a_measure_is_whole_and_possible);
     return run_suite("docker stream", &cases, 1);
 }

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "backends/process/supervisor/cgroup/cgroup.h"
-#include "backends/process/supervisor/tree_time.h"
 #include "base/cleanup.h"
+#include "guest/tree_time.h"
 #include "tap_suite.h"
 
 #define SPENT_US   UINT64_C(200000)

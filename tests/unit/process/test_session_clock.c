@@ -135,9 +135,24 @@ static void begin_cell(uint32_t wall_ms, uint32_t cpu_ms)
     (void)session_clock_order(&clock_of_session, &order, NOW, &wakes);
 }
 
+#define TOTAL UINT64_C(123456) /* of the session, ahead of the cell */
+
+static uint64_t look(uint64_t used_us, uint64_t cost_us, uint64_t processors, uint64_t now_us)
+{
+    const struct session_measure measure = {true, TOTAL + used_us, cost_us, processors};
+    return session_clock_measured(&clock_of_session, &measure, now_us);
+}
+
+/* The second look: the first one is the begin. */
 static uint64_t measured(uint64_t used_us, uint64_t cost_us, uint64_t processors, uint64_t now_us)
 {
-    const struct session_measure measure = {used_us, cost_us, processors};
+    (void)look(0, cost_us, processors, now_us);
+    return look(used_us, cost_us, processors, now_us);
+}
+
+static uint64_t look_in_vain(uint64_t now_us)
+{
+    const struct session_measure measure = {.is_known = false, .processors = 1};
     return session_clock_measured(&clock_of_session, &measure, now_us);
 }
 
@@ -195,6 +210,34 @@ START_TEST(the_end_of_a_cells_processor_time)
 }
 END_TEST
 
+/* What was used ahead of its first look, or by an earlier cell, is not the cell's. */
+START_TEST(what_counts_as_a_cells_processor_time)
+{
+    begin_cell(60000, 900);
+    ck_assert_uint_eq(look(5000000, 0, 1, NOW), NOW + 900000);
+    ck_assert_uint_eq(look(5500000, 0, 1, NOW), NOW + 400000);
+    ck_assert_uint_eq(look(5400000, 0, 1, NOW), NOW + 400000); /* less than before: as before */
+    begin_cell(60000, 900);
+    ck_assert_uint_eq(look(5900000, 0, 1, NOW), NOW + 900000);
+    ck_assert_int_eq(session_clock_cause(&clock_of_session), RUN_CAUSE_WALL_TIMEOUT);
+    ck_assert_uint_eq(look(6800000, 0, 1, NOW + 1), NOW + 1);
+    ck_assert_int_eq(session_clock_cause(&clock_of_session), RUN_CAUSE_CPU_LIMIT);
+}
+END_TEST
+
+START_TEST(a_look_that_tells_nothing)
+{
+    begin_cell(60000, 900);
+    (void)look(0, 0, 1, NOW);
+    (void)look(500000, 0, 1, NOW);
+    ck_assert_uint_eq(look_in_vain(NOW + 5), NOW + 5 + 400000);
+    begin_cell(60000, 900);
+    ck_assert_uint_eq(look_in_vain(NOW + 5), NOW + 60000000);
+    expect_due(SESSION_DUE_INTERRUPT, NOW + 60000000, NOW + 60000000 + SESSION_GRACE_US);
+    ck_assert_int_eq(session_clock_cause(&clock_of_session), RUN_CAUSE_WALL_TIMEOUT);
+}
+END_TEST
+
 /* Whatever comes first: the end of its wall time, or an order. Nothing is measured behind it. */
 START_TEST(a_measured_cell_ends_for_other_reasons)
 {
@@ -235,6 +278,8 @@ int main(void)
     tcase_add_test(cases, when_a_cell_is_measured_first);
     tcase_add_test(cases, when_a_cell_is_measured_next);
     tcase_add_test(cases, the_end_of_a_cells_processor_time);
+    tcase_add_test(cases, what_counts_as_a_cells_processor_time);
+    tcase_add_test(cases, a_look_that_tells_nothing);
     tcase_add_test(cases, a_measured_cell_ends_for_other_reasons);
     tcase_add_test(cases, an_unknown_order_has_no_effect);
     return run_suite("session clock", &cases, 1);

@@ -78,6 +78,8 @@ struct container_events {
     /* It has not found the program's file. Here and with "failed" the container still exists. */
     void (*missing)(struct run *run);
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
+    /* The answer to GUEST_ORDER_MEASURE, of a session. false: nobody has asked. */
+    bool (*measured)(struct run *run, const struct guest_measure *measure);
     /* The program has ended (container->end), and all its output was passed on, but not its files.
      */
     void (*ended)(struct run *run);

@@ -53,6 +53,13 @@ static bool take_added(const struct container *container, enum run_failure failu
     return true;
 }
 
+static bool take_measure(const struct container *container, const struct guest_piece *said)
+{
+    struct guest_measure measure;
+    return guest_measure_read(said->bytes, said->length, &measure) &&
+           container->environment->events->measured(container->job->run, &measure);
+}
+
 bool container_session_take(struct container *container, const struct guest_piece *said, bool *ret)
 {
     struct container_job *job = container->job;
@@ -61,6 +68,8 @@ bool container_session_take(struct container *container, const struct guest_piec
     *ret = true;
     if (said->kind == GUEST_CELL)
         *ret = begin_cell(job);
+    else if (said->kind == GUEST_MEASURED)
+        *ret = take_measure(container, said);
     else if (said->kind == GUEST_COLLECTED)
         change_pipe(job, JOB_FILES, -1);
     else if (said->kind == GUEST_FILES)

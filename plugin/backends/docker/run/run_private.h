@@ -50,6 +50,8 @@ struct run {
     size_t cell_count;
     int added_cells;             /* of a further one, until it has started; -1 */
     struct session_clock clock;  /* of a session that has started */
+    bool is_measuring;           /* the guest was asked for the cell's processor time */
+    bool measures_late;          /* in a cell before this one */
     struct run_description cell; /* under way: its message refers to it */
     enum run_cause kill_cause;
     uint64_t started_us;
@@ -81,6 +83,14 @@ void run_session_take_cell(struct run *run);
 /* Its deadline has passed. */
 void run_session_expire(struct run *run);
 void run_session_clear(struct run *run);
+/* One of its orders without a message. A guest that takes none ends the session. */
+void run_tell_guest(struct run *run, char order);
+
+/* cell_time.c */
+/* The next cell has begun. */
+void run_cell_begun(struct run *run);
+/* Asks the guest how much processor time the cell has used. */
+void run_measure_cell(struct run *run);
 
 /* run_steps.c */
 void run_begin_steps(struct run *run);

@@ -45,7 +45,7 @@ static bool is_live(const struct run *run)
            !run->ordered && !run->answered && run->event.failure == RUN_FAILURE_NONE;
 }
 
-static void tell_guest(struct run *run, char order)
+void run_tell_guest(struct run *run, char order)
 {
     if (!container_send_order(run->container, order))
         run_order_end(run, RUN_CAUSE_CANCELLED);
@@ -122,6 +122,8 @@ static void follow(struct run *run, const struct session_order *order, int fds[S
     uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
     if (deadline_us > 0)
         run->deadline_us = deadline_us;
+    if (order->kind == SESSION_ORDER_CELL)
+        run_cell_begun(run);
     if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
         begin_collection(run, order->haste != 0, fds);
 }
@@ -223,7 +225,7 @@ void run_session_take_cell(struct run *run)
 void run_session_expire(struct run *run)
 {
     const struct run_event event = {
-        .type = RUN_EVENT_INTERRUPTED, .cause = RUN_CAUSE_WALL_TIMEOUT, .exit_code = -1};
+        .type = RUN_EVENT_INTERRUPTED, .cause = session_clock_cause(&run->clock), .exit_code = -1};
     if (run->job.adds) { /* its guest has not answered */
         run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
         return;
@@ -232,15 +234,17 @@ void run_session_expire(struct run *run)
     case SESSION_DUE_INTERRUPT:
         if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
             run_event_send(run->socket, &event);
-        tell_guest(run, GUEST_ORDER_INTERRUPT);
+        run_tell_guest(run, GUEST_ORDER_INTERRUPT);
         break;
     case SESSION_DUE_TIMEOUT:
-        run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+        run_order_end(run, session_clock_cause(&run->clock));
         break;
     case SESSION_DUE_STOP:
-        tell_guest(run, GUEST_ORDER_STOP);
+        run_tell_guest(run, GUEST_ORDER_STOP);
         break;
-    case SESSION_DUE_MEASURE: /* no cell here has a limit of processor time */
+    case SESSION_DUE_MEASURE:
+        run_measure_cell(run);
+        break;
     case SESSION_DUE_EXPIRY:
         run_order_end(run, RUN_CAUSE_CANCELLED);
         break;

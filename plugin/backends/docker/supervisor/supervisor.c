@@ -44,6 +44,7 @@ static const struct container_events container_events = {
     .added = run_container_added,
     .missing = run_container_missing,
     .failed = run_container_failed,
+    .measured = run_cell_measured,
     .ended = run_container_ended,
     .finished = run_container_finished,
     .gone = run_container_gone,

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "backends/process/sandbox/session_program.h"
-#include "backends/process/supervisor/tree_time.h"
 #include "base/cleanup.h"
+#include "guest/tree_time.h"
 #include "protocol/channel.h"
 
 /* For an interpreter to start: more than its init gives it. */
@@ -144,43 +144,14 @@ static uint64_t processors(void)
     return count > 0 ? (uint64_t)count : 1;
 }
 
-/* Not when the cell begins: most cells end sooner than it would pay. What cannot be measured has
- * the limit of its wall time alone. */
-static bool measure_begin(struct run *run)
-{
-    run->cpu_used_us = 0;
-    run->cpu_measured = run_processor_time(run, &run->cpu_begin_us);
-    if (!run->cpu_measured) {
-        run->clock.cpu_limit_us = 0;
-        run->deadline_us = run->clock.cell_end_us;
-    }
-    return run->cpu_measured;
-}
-
-/* Where a later look fails the one before holds. */
-static void measure_again(struct run *run)
-{
-    uint64_t now_us;
-    if (run_processor_time(run, &now_us) && now_us > run->cpu_begin_us + run->cpu_used_us)
-        run->cpu_used_us = now_us - run->cpu_begin_us;
-}
-
 static void measure_cell(struct run *run)
 {
+    struct session_measure measure = {.processors = processors()};
     uint64_t begin_us = monotonic_us();
-    if (run->cpu_measured)
-        measure_again(run);
-    else if (!measure_begin(run))
-        return;
+    measure.is_known = run_processor_time(run, &measure.total_us);
     uint64_t end_us = monotonic_us();
-    const struct session_measure measure = {
-        .used_us = run->cpu_used_us, .cost_us = end_us - begin_us, .processors = processors()};
+    measure.cost_us = end_us - begin_us;
     run->deadline_us = session_clock_measured(&run->clock, &measure, end_us);
-}
-
-static enum run_cause spent_cause(const struct run *run)
-{
-    return run->clock.is_cpu_spent ? RUN_CAUSE_CPU_LIMIT : RUN_CAUSE_WALL_TIMEOUT;
 }
 
 /* false: it is none of those between two cells. */
@@ -234,7 +205,6 @@ void run_session_follow(struct run *run, const struct session_order *order,
     if (wakes)
         tell_init(run, SANDBOX_CONTINUE);
     if (order->kind == SESSION_ORDER_CELL) {
-        run->cpu_measured = false;
         run->program = order->program;
         tell_checkpoints(run, SANDBOX_CELL);
     } else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
@@ -248,7 +218,7 @@ void run_session_follow(struct run *run, const struct session_order *order,
 void run_session_expire(struct run *run)
 {
     const struct run_event event = {
-        .type = RUN_EVENT_INTERRUPTED, .cause = spent_cause(run), .exit_code = -1};
+        .type = RUN_EVENT_INTERRUPTED, .cause = session_clock_cause(&run->clock), .exit_code = -1};
     const struct sandbox_order last = {.kind = SANDBOX_UNDO, .cells = 1};
     if (run->restoring) { /* its init has not answered */
         run_order_end(run, run->restored_for == RUN_CAUSE_EXIT ? RUN_CAUSE_CANCELLED
@@ -270,9 +240,9 @@ void run_session_expire(struct run *run)
         break;
     case SESSION_DUE_TIMEOUT:
         if (run->session.checkpoints > 0)
-            begin_restore(run, spent_cause(run), &last);
+            begin_restore(run, session_clock_cause(&run->clock), &last);
         else
-            run_order_end(run, spent_cause(run));
+            run_order_end(run, session_clock_cause(&run->clock));
         break;
     case SESSION_DUE_STOP:
         tell_init(run, SANDBOX_STOP);

@@ -37,9 +37,6 @@ struct run {
     struct session_clock clock;   /* of a session that has started */
     uint32_t program;             /* the number of the interpreter whose cell is under way */
     bool awaits_init;             /* which was told to start another one, or to park a branch */
-    bool cpu_measured;            /* its cell was, so that the next two are known */
-    uint64_t cpu_begin_us;        /* of its sandbox, when its cell was measured first */
-    uint64_t cpu_used_us;         /* since then, when it was measured last */
     bool restoring;               /* its init was told to undo the last cell, ... */
     enum run_cause restored_for;  /* ... for this reason; EXIT: the plugin wants it */
     struct run_evidence before;   /* the counts of the cells that were undone */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the walk through a tree of processes: see tree_time.h. Runs in the supervisor. */
-#include "backends/process/supervisor/tree_time.h"
+/* Owns the walk through a tree of processes: see tree_time.h. Runs in the supervisor of process
+ * mode, and in the guest. */
+#include "guest/tree_time.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processor time of a process and all that descend from it, as /proc of this machine tells it.
- * No state. Runs in the supervisor.
+ * The processor time of a process and all that descend from it, as /proc tells it. No state. Runs
+ * in the supervisor of process mode, and in the guest of a container.
  */
 #pragma once
 

@@ -12,7 +12,8 @@ class _Runner:
     import os
     import sys
 
-    RESULTS_FD = 63  # run_description.h
+    RESULTS_FD, TOOLS_FD = 63, 62  # run_description.h
+    has_tools = False  # of the run: then imports.py offers the module "tools"
     TEXTS = PARTS  # by scripts/join-scripts
     OLDEST = (3, 8)  # an older Python does not say where an expression ends, and runs its program as ever
 
@@ -43,14 +44,22 @@ class _Runner:
         if part not in self.parts:
             names, known = {"__name__": part, "load": self.load}, set(self.sys.modules)
             self.parts[part] = names
-            exec(compile(self.TEXTS[part], f"<{part}>", "exec"), names)
+            exec(self.code_of(part), names)
             for name in set(self.sys.modules) - known:  # what it needs the program has not imported
                 if name != "atexit" or self.sys.version_info >= (3, 10):  # which had its functions in the module
                     del self.sys.modules[name]
         return self.parts[part]
 
+    def code_of(self, part):
+        """It may have been compiled already."""
+        text = self.TEXTS[part]
+        return text if type(text) is not str else compile(text, f"<{part}>", "exec")
+
     def load_ahead(self):
         """Those for libraries are compiled where their library is there."""
+        if self.sys.version_info >= self.OLDEST:
+            for part in "tools", "tool_channel":  # most runs have no tools: nothing of these is executed
+                self.TEXTS[part] = self.code_of(part)
         for part in "imports", "main_run", "program_code":
             self.load(part)
         self.load("program_code")["compile_program"](b"0", "")  # Python makes the classes of syntax trees at their first use

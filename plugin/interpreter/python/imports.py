@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches what the program imports: some modules show things by themselves, and a file beside this one tells them how, right behind
-their own code. The program sees no other finder than Python's."""
+their own code. One is there only where the run has tools. The program sees no other finder than Python's."""
 import sys
 
 import _frozen_importlib_external
@@ -35,6 +35,8 @@ def watch(runner):
     find = finder.__dict__["find_spec"].__func__
 
     def find_spec(cls, name, path=None, target=None):
+        if name == "tools" and runner.has_tools:
+            return runner.load("tools")["spec"](runner)
         spec = find(cls, name, path, target)
         if name in WATCHED and spec is not None and spec.loader is not None:
             watch_loader(runner, name, spec.loader)

@@ -42,6 +42,8 @@ class Session:
         source, arguments, environment, lasting, failure, checkpoint = taken
         self.checkpoint = checkpoint.decode() or None
         self.number += 1
+        if "tools" in self.runner.parts:
+            self.runner.load("tools")["restart"]()
         self.results["channel"].restart(self.runner.RESULTS_FD)
         self.put_variables(environment, lasting)
         sys.argv[:] = [f"cell-{self.number}", *map(os.fsdecode, arguments)]

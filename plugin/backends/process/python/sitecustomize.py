@@ -10,7 +10,8 @@ class _Runner:
     import os
     import sys
 
-    RESULTS_FD = 63  # run_description.h
+    RESULTS_FD, TOOLS_FD = 63, 62  # run_description.h
+    has_tools = False  # of the run: then imports.py offers the module "tools"
 
     def __init__(self):
         import _frozen_importlib_external
@@ -42,13 +43,21 @@ class _Runner:
             if part not in self.sources:
                 self.read(part)
             names = self.parts[part] = {"__name__": part, "load": self.load}
-            exec(compile(self.sources.pop(part), f"{self.directory}/{part}.py", "exec"), names)
+            exec(self.code_of(part), names)
         return self.parts[part]
+
+    def code_of(self, part):
+        """It may have been compiled already."""
+        source = self.sources.pop(part)
+        return source if type(source) is not bytes else compile(source, f"{self.directory}/{part}.py", "exec")
 
     def load_all(self):
         """Once the run is there, the files may be out of reach. Those for libraries are only read where their library is not there."""
         self.load("imports")
         self.read("session")
+        for part in "tools", "tool_channel":  # most runs have no tools: nothing of these is executed
+            self.read(part)
+            self.sources[part] = self.code_of(part)
         self.load("program_code")["compile_program"](b"0", "")  # Python makes the classes of syntax trees at their first use
         results = self.load("results")
         results["rehearse"]()

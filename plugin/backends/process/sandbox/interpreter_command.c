@@ -25,7 +25,7 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file interpreters[RUN_RUNNER_COUNT][14] = {
+static struct interpreter_file interpreters[RUN_RUNNER_COUNT][16] = {
     [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
                                 {.name = "code_execute_python.so"},
                                 {.name = "charts.py"},
@@ -37,6 +37,8 @@ static struct interpreter_file interpreters[RUN_RUNNER_COUNT][14] = {
                                 {.name = "session.py"},
                                 {.name = "specifications.py"},
                                 {.name = "tables.py"},
+                                {.name = "tool_channel.py"},
+                                {.name = "tools.py"},
                                 {.name = "trial.py"},
                                 {.name = "waiting.py"}},
     [RUN_INTERPRETER_NODE] = {{.name = "preload.js"},

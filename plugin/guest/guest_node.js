@@ -5,7 +5,7 @@
 
 const fs = require('fs');
 
-const ADDON = 61, SCRIPT = 62, RESULTS = 63; // guest_program.h, run_description.h
+const ADDON = 60, SCRIPT = 61, RESULTS = 63; // guest_program.h, run_description.h
 
 function removeTraces() {
   const own = process.env.NODE_OPTIONS, end = own.indexOf(' ');
@@ -29,7 +29,7 @@ function takeDescriptors() {
   const results = `/proc/self/fd/${below[0]}`;
   fs.closeSync(RESULTS);
   giveUpScript(below);
-  fs.openSync(results, 'w');
+  for (let fd = fs.openSync(results, 'w'); fd < RESULTS; fd = fs.openSync(results, 'w')) below.push(fd);
   for (const fd of below) fs.closeSync(fd);
 }
 

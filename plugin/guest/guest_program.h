@@ -23,10 +23,11 @@ struct guest_program {
 /* Where the guest's descriptors begin: those below are an interpreter's own (guest_protocol.h). */
 #define GUEST_INHERITED 3
 
-/* A script of ours that Node loads: below its results, out of the way of its own files. */
-#define PROGRAM_SCRIPT_FD (RUN_RESULTS_FD - 1)
+/* A script of ours that Node loads: below its results and the answers of tools, out of the way of
+ * its own files. */
+#define PROGRAM_SCRIPT_FD (RUN_RESULTS_FD - 2)
 /* And what of ours it loads for a session. */
-#define PROGRAM_ADDON_FD (RUN_RESULTS_FD - 2)
+#define PROGRAM_ADDON_FD (RUN_RESULTS_FD - 3)
 
 /* How a program is started. All borrowed. */
 struct program_order {

@@ -71,8 +71,8 @@ def test_programs_see_no_difference():
 
 def test_nothing_of_ours_is_left_but_descriptors():
     without, there = (json.loads(output_of(found)) for found in (plain(SURROUNDINGS), begun(SURROUNDINGS)))
-    own = {name: there["descriptors"].pop(name) for name in ("62", "63")}
-    tap.equal(own, {"62": "/dev/null", "63": "pipe:[N]"})
+    own = {name: there["descriptors"].pop(name) for name in ("61", "63")}
+    tap.equal(own, {"61": "/dev/null", "63": "pipe:[N]"})
     tap.equal(there, without)
 
 
@@ -151,7 +151,7 @@ def test_where_the_script_has_no_room_node_runs_its_program():
 
 
 def test_a_run_without_results_has_none():
-    look = HAS_DISPLAY + "\nconsole.log([62, 63].map((fd) => require('fs').existsSync(`/proc/self/fd/${fd}`)))"
+    look = HAS_DISPLAY + "\nconsole.log([61, 63].map((fd) => require('fs').existsSync(`/proc/self/fd/${fd}`)))"
     tap.equal(output_of(plain(look, runner=guest.NODE)), b"undefined\n[ false, false ]\n")
     tap.equal(output_of(begun(look)), b"function\n[ true, true ]\n", "positive control")
 

@@ -27,7 +27,7 @@ INTERPRETED = {"python": "main.py", "javascript": "main.js"}
 # Where a program in Python finds the stream of its results (RUN_RESULTS_FD of plugin/protocol/run_description.h).
 RESULTS_FD = 63
 # What of ours a program in Python has open: in a container also /dev/null in the place of its own file (main_run.py).
-OWN_FDS = {RESULTS_FD, 62} if MODE == "docker" else {RESULTS_FD}
+OWN_FDS = {RESULTS_FD, 61} if MODE == "docker" else {RESULTS_FD}
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.
 ENDS_WITH_BACKEND = MODE == "process"
 

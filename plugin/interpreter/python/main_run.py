@@ -13,7 +13,7 @@ import os
 import sys
 
 VALUE_NAME = " value"  # program_code.py
-PROGRAM_FD = 62  # of the program's file, which Python's main leaves open: out of the way, beside that of the results
+PROGRAM_FD = 61  # of the program's file, which Python's main leaves open: out of the way, beside those of results and tools
 NOT_YET = compile("1", "", "eval")
 
 

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -94,6 +95,31 @@ def base64_of(data):
     return base64.b64encode(data).decode()
 
 
+FLAG = "has_tools = False"
+
+
+def begin_of_container(start):
+    """The runner of a container, whose run has tools."""
+    script = start / "script"
+    parts = sorted((PARTS / "python").glob("*.py"))
+    subprocess.run([ROOT / "scripts/join-scripts", script, ROOT / "plugin/guest/guest_python.py", *parts], check=True)
+    (start / "sitecustomize.py").write_text(with_tools(script.read_text(encoding="utf-8")), encoding="utf-8")
+    script.unlink()
+
+
+def begin_of_process_mode(start):
+    """The runner of process mode, whose run has tools."""
+    built = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / "interpreter"
+    for path in [*built.glob("*.py"), built / "code_execute_python.so"]:
+        shutil.copy(path, start)
+    (start / "sitecustomize.py").write_text(with_tools((built / "sitecustomize.py").read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_tools(script):
+    assert script.count(FLAG) == 1, "the runner has no flag"
+    return script.replace(FLAG, "has_tools = True")
+
+
 class Call:
     def __init__(self, payload):
         self.number, length = struct.unpack_from("<IH", payload)
@@ -102,9 +128,10 @@ class Call:
 
 
 class Peer:
-    """A program in Python under way, with its pipes. Use as a context. tools: None where the run has none."""
+    """A program in Python under way, with its pipes. Use as a context. tools: None where the run has none. begin: writes the runner of a
+    backend, which is not ours then."""
 
-    def __init__(self, program, python=sys.executable, tools=TOOLS, files=None, more="", arguments=()):
+    def __init__(self, program, python=sys.executable, tools=TOOLS, files=None, more="", arguments=(), begin=None):
         self.directory = tempfile.TemporaryDirectory(prefix="ce-tools-")
         self.tools, self.frames = tools, []
         home = pathlib.Path(self.directory.name, "home")
@@ -113,8 +140,13 @@ class Peer:
         start.mkdir()
         for name, content in {"main.py": program, **(files or {})}.items():
             (home / name).write_text(content)
-        begin = BEGIN.format(has_tools=tools is not None, directory=str(PARTS / "python"), more=more)
-        (start / "sitecustomize.py").write_text(begin)
+        self.variables = {}
+        if begin is not None:
+            begin(start)
+            self.variables = {"CODE_EXECUTE_INTERPRETER": "begin"}
+        else:
+            own = BEGIN.format(has_tools=tools is not None, directory=str(PARTS / "python"), more=more)
+            (start / "sitecustomize.py").write_text(own)
         self.command, self.home, self.start_directory = [python, "main.py", *arguments], home, start
 
     def __enter__(self):
@@ -139,7 +171,8 @@ class Peer:
         return ["bash", "-c", move, "bash", *self.command]
 
     def environment(self):
-        return {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.start_directory), "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
+        return {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.start_directory), "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8",
+                **self.variables}
 
     def __exit__(self, kind, *_):
         self.guard.cancel()

@@ -2,13 +2,13 @@
 """The module "tools" in a real Python, with this test as the gateway: what a program can write, and what it gets."""
 import json
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import tap
-from peer import (ECHO, Peer, base64_of, echo, frame, listing, of_bytes, of_content, of_error, of_json, of_text, run)
+from peer import (ECHO, Peer, base64_of, begin_of_container, begin_of_process_mode, echo, frame, listing, of_bytes, of_content, of_error,
+                  of_json, of_text, run)
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 
@@ -176,6 +176,25 @@ def test_nothing_is_there_before_the_import():
     tap.equal(run("import sys\nprint([name for name in ('tools', 'json', 'select', 'asyncio', 'inspect') if name in sys.modules], 'tools' in "
                   "__import__('sitecustomize').runner.parts)"), "[] False\n")
     tap.equal(printed("import sys\nprint('asyncio' in sys.modules, 'inspect' in sys.modules, tools.echo(a=1))"), ["False False {'a': 1}"])
+
+
+def test_the_runner_of_each_backend_has_the_module():
+    program = """
+import sys
+assert 'json' not in sys.modules
+import tools, asyncio
+async def main():
+    return [row["n"] for row in await asyncio.gather(*[tools.aio.echo(n=number) for number in range(20)])]
+print(asyncio.run(main()) == list(range(20)), tools.echo(a="x" * 9000) == {"a": "x" * 9000})
+import json
+print(json is sys.modules["json"], tools.names())
+tools.echo(value=6)["value"] * 7
+"""
+    for begin in begin_of_process_mode, begin_of_container:
+        with Peer(program, python="/usr/bin/python3", begin=begin) as peer:
+            peer.serve(echo)
+            tap.equal(peer.end(), "True True\nTrue ['echo', 'query_database', 'jira.search']\n", begin.__name__)
+        tap.equal([json.loads(payload)["data"]["text/plain"] for _, payload in peer.frames], ["42"], begin.__name__)
 
 
 def test_an_image_is_a_result_that_can_be_shown():

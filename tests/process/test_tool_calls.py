@@ -466,4 +466,39 @@ def test_a_child_that_calls_is_the_program():
     tap.equal(out, "1\n2\n")
 
 
+def with_module(code, serve=add_one, **more):
+    return printed("import tools\n" + code, serve, raw="", **more)
+
+
+def test_the_module_of_python():
+    use()
+    host, result, out = with_module("rows = [tools.add(x=n) for n in range(5)]\nprint(sum(rows), tools.names())\nsum(rows)")
+    tap.equal((out, len(host.calls)), ("15 ['add']\n", 5))
+    tap.equal([row["text"] for row in result["results"] if "text" in row] or [result["results"][0]["data"]["text/plain"]], ["15"])
+
+
+def test_the_module_calls_many_at_once():
+    use()
+    code = ("import asyncio\nasync def main():\n    return await asyncio.gather(*(tools.aio.add(x=n) for n in range(60)))\n"
+            "print(asyncio.run(main()) == list(range(1, 61)))")
+    host, result, out = with_module(code, lambda host, token, call: host.reply_later(token, value(call["arguments"]["x"] + 1), 0.01))
+    tap.equal((out, len(host.calls)), ("True\n", 60))
+
+
+def test_the_module_raises():
+    use()
+    code = "try: tools.add(x='one')\nexcept tools.ToolError as error: print(error.code, error.name)\ntry: tools.add()\nexcept tools.ToolError as error: print(error.code, error.message)"
+    out = with_module(code, lambda host, token, call: host.reply(token, {"content": [{"type": "text", "text": "no luck"}], "isError": True}))[2]
+    tap.equal(out, "invalid_arguments add\ntool_error no luck\n")
+    error = run("import tools\ntools.add()", lambda host, token, call: DENY, raw="")[2]
+    tap.equal((error["exception"]["name"].rpartition(".")[2], error["exit_code"]), ("ToolError", 1), error)
+
+
+def test_a_program_may_have_a_module_of_that_name():
+    use()
+    host = Host(("sandbox.exec", "sandbox.exec.files"))
+    result = provider.invoke({"language": "python", "code": "import tools\nprint(tools.mine)", "files": [{"path": "tools.py", "content": "mine = 1"}]}, host)[1]
+    tap.true(result["stdout"] == "1\n" or (result["error"] or {}).get("code") == "access_denied", result)
+
+
 tap.run(globals())

@@ -24,13 +24,13 @@ class Ended(OSError):
     """There are no more answers; the text says why."""
 
 
-def is_pipe(status):
-    return status.st_mode & 0o170000 == 0o010000
+def is_stream(status):
+    return status.st_mode & 0o170000 in (0o010000, 0o140000)  # a pipe or a socket
 
 
 def identity(fd):
     status = fstat(fd)
-    return (status.st_dev, status.st_ino) if is_pipe(status) else None
+    return (status.st_dev, status.st_ino) if is_stream(status) else None
 
 
 class ThreadCall:

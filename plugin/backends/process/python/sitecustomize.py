@@ -114,6 +114,11 @@ class _Runner:
             self.load("imports")["watch"](self)
         except OSError:  # this run has no results
             pass
+        try:
+            self.os.set_inheritable(self.TOOLS_FD, False)
+            self.has_tools = True
+        except OSError:  # and no tools
+            pass
         builtins.display = self.display
         self.is_session = bool(self.extension.prepare_session())
         self.extension.arm_main((self.load_main, self.tell))

@@ -284,12 +284,13 @@ TOOL_EXPORT int32_t tool_status(char **status_json);
  * TOOL_UNKNOWN: there is none of that id. */
 TOOL_EXPORT int32_t tool_end_session(const char *session_id);
 
-/* [any-thread, and from inside call_tool] Answers a call of a tool, once a token. reply_json
- * (borrowed, length bytes of JSON, copied): {"content": [...], "structured_content"?, "is_error"?},
- * the result of an MCP tool; "structuredContent" and "isError" are the same. Where is_error is true
- * the call raises in the program. Never blocks and never calls back. TOOL_ACCEPTED; TOOL_UNKNOWN:
- * no such token is open (any more); TOOL_INVALID: NULL, or longer than the policy's limit, and the
- * call has failed. An answer that cannot be read fails the call too, once the run looks at it. */
+/* [any-thread, and from inside call_tool] Optional for providers: answers a call of a tool, once a
+ * token. reply_json (borrowed, length bytes of JSON, copied): {"content": [...],
+ * "structured_content"?, "is_error"?}, the result of an MCP tool; "structuredContent" and "isError"
+ * are the same. Where is_error is true the call raises in the program. Never blocks and never calls
+ * back. TOOL_ACCEPTED; TOOL_UNKNOWN: no such token is open (any more); TOOL_INVALID: NULL, or
+ * longer than the policy's limit, and the call has failed. An answer that cannot be read fails the
+ * call too, once the run looks at it. */
 TOOL_EXPORT int32_t tool_reply_call(uint64_t token, const char *reply_json, size_t length);
 
 /* [any-thread] Ends all calls and everything the provider has started, and waits for its end. Also

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
+#include "base/spawn_attributes.h"
 
 struct running {
     pid_t pid; /* 0: none */
@@ -44,20 +45,6 @@ static bool end_with(struct program_result *result, enum program_end end, int nu
     return false;
 }
 
-/* A program has the terminal only in our process group. Signals are as a program expects them. */
-static void set_attributes(posix_spawnattr_t *attributes, bool has_group)
-{
-    sigset_t none, all;
-    short group = has_group ? POSIX_SPAWN_SETPGROUP : 0;
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    (void)posix_spawnattr_setflags(attributes,
-                                   (short)(group | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
-    (void)posix_spawnattr_setpgroup(attributes, 0);
-    (void)posix_spawnattr_setsigmask(attributes, &none);
-    (void)posix_spawnattr_setsigdefault(attributes, &all);
-}
-
 static int spawn_program(const struct bounded_program *program, int output, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
@@ -66,7 +53,8 @@ static int spawn_program(const struct bounded_program *program, int output, pid_
     if (error != 0)
         return error;
     (void)posix_spawnattr_init(&attributes);
-    set_attributes(&attributes, !program->at_terminal);
+    /* A program has the terminal only in our process group. */
+    spawn_attributes_set(&attributes, !program->at_terminal);
     error = posix_spawn_file_actions_adddup2(&files, program->input, STDIN_FILENO);
     if (error == 0)
         error = posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);

@@ -8,11 +8,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 
 #include "base/cleanup.h"
 #include "base/end_signal.h"
 #include "base/event.h"
+#include "base/thread.h"
 
 #define CANCEL_RETRY_MS 20
 
@@ -42,18 +42,6 @@ static void *watch_signals(void *argument)
     }
 }
 
-/* The thread takes no signals: a handler of the provider's host program runs where it always did.
- */
-static int start_thread(struct signal_watch *watch)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&watch->thread, NULL, watch_signals, watch);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static void end_watch(const struct signal_watch *watch)
 {
     if (!watch->is_lent)
@@ -76,7 +64,7 @@ bool signal_watch_start(struct signal_watch *watch, tool_cancel_fn cancel, uint6
                                    .is_lent = is_lent,
                                    .stop_fd = stop,
                                    .cancelled_fd = cancelled};
-    int error = start_thread(watch);
+    int error = thread_start_without_signals(&watch->thread, watch_signals, watch);
     if (error != 0) {
         end_watch(watch);
         return failure_set_errno(failure, "internal", error, "cannot watch for signals");

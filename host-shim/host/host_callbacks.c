@@ -218,6 +218,20 @@ static void store_file(void *user, const char *file_json, int32_t descriptor, ch
     *verdict = TOOL_VERDICT_ALLOW;
 }
 
+static void call_tool(void *user, uint64_t token, const char *call_json, uint32_t *verdict)
+{
+    const struct grants *grants = user;
+    if (grants->tool_servers)
+        tool_servers_call(grants->tool_servers, token, call_json, verdict);
+}
+
+static void cancel_tool_call(void *user, uint64_t token)
+{
+    const struct grants *grants = user;
+    if (grants->tool_servers)
+        tool_servers_cancel(grants->tool_servers, token);
+}
+
 static void audit(void *user, const char *record_json, uint32_t *verdict)
 {
     struct grants *grants = user;
@@ -263,7 +277,17 @@ void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t 
         .log = log_line,
         .open_file = open_file,
         .store_file = store_file,
+        .call_tool = call_tool,
+        .cancel_tool_call = cancel_tool_call,
     };
+}
+
+bool grants_add_tools(const struct grants *grants, json_t *context)
+{
+    if (!grants->tool_servers)
+        return true;
+    json_t *tools = tool_servers_list(grants->tool_servers);
+    return json_object_set_new(context, "tools", tools) == 0;
 }
 
 void grants_add_denial_hint(const struct grants *grants, json_t *result)

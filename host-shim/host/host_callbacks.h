@@ -15,6 +15,7 @@
 #include "files/artifact_store.h"
 #include "files/lent_files.h"
 #include "host/provider.h"
+#include "mcp/client/tool_servers.h"
 
 struct named_secret {
     const char *name;
@@ -29,6 +30,7 @@ struct grants {
     size_t secret_count;
     const struct lent_files *files; /* of this call; NULL: none */
     const struct artifact_store *artifacts;
+    struct tool_servers *tool_servers; /* whose tools programs may call; NULL: none */
     struct approver approver;
     struct audit_log audit_log;
     bool audit_failure_reported; /* of this call */
@@ -45,6 +47,9 @@ struct grants {
 /* Fills *ret so that it lends the grants, which must outlive the call. context_json may be NULL. */
 void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t call_id,
                          const char *context_json);
+
+/* Adds the tools that programs may call now to the context of a call. false: out of memory. */
+bool grants_add_tools(const struct grants *grants, json_t *context);
 
 /* Adds to the hint of a result with "access_denied" which option of toolhost grants the capability
  * that was denied last. NULL and all other results stay as they are. */

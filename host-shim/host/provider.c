@@ -28,6 +28,7 @@ static const struct export exports[] = {
     {"tool_prepare", offsetof(struct provider, prepare), false},
     {"tool_status", offsetof(struct provider, status), true},
     {"tool_end_session", offsetof(struct provider, end_session), false},
+    {"tool_reply_call", offsetof(struct provider, reply_call), false},
     {"tool_shutdown", offsetof(struct provider, shutdown), true},
 };
 

@@ -21,6 +21,7 @@ struct provider {
     tool_prepare_fn prepare; /* NULL where the provider has none */
     tool_status_fn status;
     tool_end_session_fn end_session; /* NULL where the provider has none */
+    tool_reply_call_fn reply_call;   /* NULL where the provider has none */
     tool_shutdown_fn shutdown;
 };
 

@@ -17,6 +17,7 @@
 #include "options/suggestion.h"
 
 #define NARROWING_LIMIT 65536u /* bytes */
+#define SERVERS_WAIT_MS 5000u  /* a server that takes longer has its tools in later calls */
 
 bool tool_provider_open(const struct options *options, struct provider *ret,
                         struct failure *failure)
@@ -220,6 +221,25 @@ static void grant_secrets(const struct options *options, struct tool_grants *gra
     grants->grants.secret_count = options->secrets.count;
 }
 
+/* The servers of --tools-from, if it is given. */
+static bool start_servers(const struct options *options, const struct provider *provider,
+                          struct tool_grants *grants, struct failure *failure)
+{
+    if (!options->tools_from)
+        return true;
+    if (!provider->reply_call)
+        return failure_set(failure, "plugin_unusable",
+                           "this provider's programs cannot call tools: it does not support "
+                           "--tools-from");
+    grants->servers = tool_servers_start(options->tools_from, provider->manifest(),
+                                         provider->reply_call, failure);
+    if (!grants->servers)
+        return false;
+    tool_servers_wait(grants->servers, SERVERS_WAIT_MS);
+    grants->grants.tool_servers = grants->servers;
+    return true;
+}
+
 bool tool_grants_make(const struct options *options, const struct provider *provider,
                       struct tool_grants *ret, struct failure *failure)
 {
@@ -234,11 +254,13 @@ bool tool_grants_make(const struct options *options, const struct provider *prov
         .artifacts = &ret->artifacts,
     };
     grant_secrets(options, ret);
-    return grant_capabilities(options, provider, ret, failure);
+    return grant_capabilities(options, provider, ret, failure) &&
+           start_servers(options, provider, ret, failure);
 }
 
 void tool_grants_clear(struct tool_grants *grants)
 {
+    tool_servers_stop(grants->servers);
     audit_setting_clear(&grants->audit);
     artifact_store_clear(&grants->artifacts);
     capability_manifest_clear(&grants->manifest);
@@ -257,7 +279,8 @@ static bool invoke_watched(const struct open_tool *tool, const struct tool_input
                            struct invocation *ret, struct failure *failure)
 {
     json_auto_t *object = tool_context(tool->options, failure);
-    CLEANUP_FREE char *plain = object ? json_compact(object) : NULL;
+    CLEANUP_FREE char *plain =
+        object && grants_add_tools(grants, object) ? json_compact(object) : NULL;
     const struct file_sources sources = {tool->options->files_below, grants->artifacts};
     CLEANUP_FREE char *context =
         plain ? lent_files_context(input->files, &sources, input->json, plain) : NULL;

@@ -46,11 +46,13 @@ struct tool_grants {
     struct named_secret secrets[OPTIONS_PAIRS];
     struct audit_setting audit;      /* owned */
     struct artifact_store artifacts; /* owned */
+    struct tool_servers *servers;    /* owned */
 };
 
-/* *ret is all zero before. */
+/* Starts the servers of --tools-from, and waits for them a while. *ret is all zero before. */
 bool tool_grants_make(const struct options *options, const struct provider *provider,
                       struct tool_grants *ret, struct failure *failure);
+/* Ends those servers. Before the provider is closed. */
 void tool_grants_clear(struct tool_grants *grants);
 
 /* A call's context_json: principal, workspace and narrowing; new. */

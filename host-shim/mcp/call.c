@@ -115,7 +115,8 @@ static char *context_text(const struct call *call)
     const char *trace = call->session.traceparent;
     json_auto_t *context = json_copy(call->server->context);
     bool made = json_member_add(context, "principal", principal[0] ? principal : NULL) &&
-                json_member_add(context, "traceparent", trace[0] ? trace : NULL);
+                json_member_add(context, "traceparent", trace[0] ? trace : NULL) &&
+                grants_add_tools(&call->server->grants->grants, context);
     return made ? json_compact(context) : NULL;
 }
 

@@ -81,6 +81,8 @@ static void dispatch_lines(struct connection *connection)
         switch (line_reader_next(&connection->reader, &line, &length)) {
         case LINE_NONE:
             return;
+        case LINE_SKIPPED: /* reported before */
+            break;
         case LINE_READY:
             dispatch_line(connection, line, length);
             break;
@@ -252,6 +254,7 @@ bool server_run(const struct options *options, const struct provider *provider,
     if (open) {
         serve_clients(&server, signal_fd, &listener);
         limit_the_end();
+        tool_servers_begin_end(grants->grants.tool_servers);
         metrics_stop(&metrics);
         end_calls(&server);
         end_connections(&server);

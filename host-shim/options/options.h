@@ -91,6 +91,7 @@ struct options {
     uint64_t timeout_ms;        /* 0: not given */
     bool network;
     struct name_values files; /* by --file: a path, and its name in the run */
+    const char *tools_from;   /* a file: servers whose tools programs may call */
     const char *files_below;  /* a directory whose files a tool's input may name */
     const char *out;          /* a directory for files that the program leaves */
     bool force;               /* also over files that are there */

@@ -13,6 +13,8 @@
 #include "base/utf8.h"
 #include "mcp/approval/input_required.h"
 #include "mcp/approval/request_state.h"
+#include "mcp/client/link_messages.h"
+#include "mcp/client/server_config.h"
 #include "mcp/result/resource.h"
 #include "mcp/wire/json_rpc.h"
 #include "mcp/wire/line_reader.h"
@@ -25,7 +27,7 @@ static void next_is(struct line_reader *reader, enum line_event event, const cha
     const char *line = NULL;
     size_t length = 0;
     ck_assert_int_eq(line_reader_next(reader, &line, &length), event);
-    if (event != LINE_READY)
+    if (event != LINE_READY && event != LINE_SKIPPED)
         return;
     ck_assert_uint_eq(length, strlen(expected));
     ck_assert_mem_eq(line, expected, length);
@@ -79,6 +81,81 @@ START_TEST(lines_that_are_too_long_are_told_once_and_skipped)
     add(&reader, "\nabc\n");
     next_is(&reader, LINE_READY, "abc");
     next_is(&reader, LINE_NONE, NULL);
+}
+END_TEST
+
+START_TEST(the_end_of_a_line_that_is_too_long_is_told_where_it_is_wanted)
+{
+    CLEANUP(line_reader_clear) struct line_reader reader = {.limit = 4, .tells_end = true};
+    add(&reader, "12345");
+    next_is(&reader, LINE_TOO_LONG, NULL);
+    for (int i = 0; i < 100000; i++) {
+        add(&reader, "xxxxxxxxxxxxxxxx");
+        next_is(&reader, LINE_NONE, NULL);
+    }
+    ck_assert_uint_lt(reader.capacity, 100000);
+    add(&reader, "the end\nabc\n12345\nabc\n");
+    const char *line = NULL;
+    size_t length = 0;
+    ck_assert_int_eq(line_reader_next(&reader, &line, &length), LINE_SKIPPED);
+    ck_assert_uint_ge(length, LINE_END_KEPT);
+    ck_assert_mem_eq(line + length - 7, "the end", 7);
+    next_is(&reader, LINE_READY, "abc");
+    next_is(&reader, LINE_TOO_LONG, NULL);
+    next_is(&reader, LINE_READY, "abc");
+    next_is(&reader, LINE_NONE, NULL);
+}
+END_TEST
+
+static json_int_t guessed(const char *line)
+{
+    return link_guess_number(line, strlen(line));
+}
+
+static json_int_t guessed_at_end(const char *line)
+{
+    return link_guess_number_at_end(line, strlen(line));
+}
+
+START_TEST(an_answer_that_cannot_be_read_may_show_its_number)
+{
+    ck_assert_int_eq(guessed("{\"id\":7,\"result\":{"), 7);
+    ck_assert_int_eq(guessed("{\"result\":{\"id\":8}, \"id\" : 7 "), 7);
+    ck_assert_int_eq(guessed("{\"id\":7,\"id\":8,\"result\":{"), 0);
+    ck_assert_int_eq(guessed("{\"id\":7,\"method\":\"ping\","), 0);
+    ck_assert_int_eq(guessed("{\"id\":\"7\",\"result\":{"), 0);
+    ck_assert_int_eq(guessed("{\"id\":7.5,\"result\":{"), 0);
+    ck_assert_int_eq(guessed("{\"id\":9999999999999999,\"result\":{"), 0);
+    ck_assert_int_eq(guessed("{\"id\":"), 0);
+    ck_assert_int_eq(guessed("{\"result\":{\"id\":7"), 0);
+    ck_assert_int_eq(guessed_at_end("xx\",\"jsonrpc\":\"2.0\",\"id\":7}"), 7);
+    ck_assert_int_eq(guessed_at_end("xx\",\"id\": 7 \r"), 0);
+    ck_assert_int_eq(guessed_at_end("xx\",\"id\": 7}\r"), 7);
+    ck_assert_int_eq(guessed_at_end("xx\",\"id\":7}}"), 0);
+    ck_assert_int_eq(guessed_at_end("xx\\\"id\":7}"), 0);
+    ck_assert_int_eq(guessed_at_end("xx\"id\":\"7\"}"), 0);
+    ck_assert_int_eq(guessed_at_end("\"id\":7}"), 0); /* what is before it is not there */
+    ck_assert_int_eq(guessed_at_end(""), 0);
+}
+END_TEST
+
+START_TEST(patterns_allow_tools_and_the_longest_decides_about_approval)
+{
+    json_auto_t *tools = json_pack("[s, s]", "read_file", "list_*");
+    json_auto_t *approval =
+        json_pack("{s:s, s:s, s:s}", "*", "always_ask", "list_*", "never", "list_all", "ask");
+    const struct server_config config = {.tools = tools, .approval = approval};
+    const struct server_config none = {.name = "none"};
+    ck_assert(server_config_allows(&config, "read_file"));
+    ck_assert(server_config_allows(&config, "list_"));
+    ck_assert(!server_config_allows(&config, "list"));
+    ck_assert(!server_config_allows(&config, "read_files"));
+    ck_assert(!server_config_allows(&config, "read_*"));
+    ck_assert(!server_config_allows(&none, "read_file"));
+    ck_assert_str_eq(server_config_approval(&config, "read_file"), "always_ask");
+    ck_assert_str_eq(server_config_approval(&config, "list_one"), "never");
+    ck_assert_str_eq(server_config_approval(&config, "list_all"), "ask");
+    ck_assert_str_eq(server_config_approval(&none, "read_file"), "ask");
 }
 END_TEST
 
@@ -414,6 +491,9 @@ int main(void)
     TCase *units = tcase_create("units");
     tcase_add_test(units, lines_come_whole_whatever_the_pieces);
     tcase_add_test(units, lines_that_are_too_long_are_told_once_and_skipped);
+    tcase_add_test(units, the_end_of_a_line_that_is_too_long_is_told_where_it_is_wanted);
+    tcase_add_test(units, an_answer_that_cannot_be_read_may_show_its_number);
+    tcase_add_test(units, patterns_allow_tools_and_the_longest_decides_about_approval);
     tcase_add_test(units, state_is_authenticated);
     tcase_add_test(units, required_inputs_are_bounded_and_serve_once);
     tcase_add_test(units, states_of_a_round_are_bounded);

@@ -121,3 +121,12 @@ json_t *incoming_read(const char *line, size_t length, struct incoming_problem *
                    "the line cannot be read as JSON: %s", why);
     return NULL;
 }
+
+const char *incoming_response_id(const char *line, size_t length, size_t *ret_length)
+{
+    struct outline outline = look_over(line, length);
+    if (outline.has_method || outline.id_count != 1 || outline.id_length == 0)
+        return NULL;
+    *ret_length = outline.id_length;
+    return outline.id;
+}

@@ -51,6 +51,10 @@ struct incoming_problem {
  * that the client need not wait for an answer that would never come. */
 json_t *incoming_read(const char *line, size_t length, struct incoming_problem *ret_problem);
 
+/* For a client: where a server's line that cannot be read, or only its beginning, names the request
+ * that it answers. Within the line; NULL where it does not, names it twice, or is a request. */
+const char *incoming_response_id(const char *line, size_t length, size_t *ret_length);
+
 /* New messages; NULL when out of memory. id is copied, result, data and params are taken over. */
 json_t *rpc_result(const json_t *id, json_t *result);
 /* id NULL leaves it out, as the protocol's schema wants it; data may be NULL. */

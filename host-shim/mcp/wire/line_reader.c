@@ -37,15 +37,19 @@ bool line_reader_add(struct line_reader *reader, const void *bytes, size_t lengt
     return true;
 }
 
-static enum line_event take_unfinished(struct line_reader *reader)
+static enum line_event take_unfinished(struct line_reader *reader, const char **ret_line,
+                                       size_t *ret_length)
 {
     size_t unfinished = reader->length - reader->taken;
     reader->scanned = reader->length;
     if (!reader->skipping && unfinished <= reader->limit)
         return LINE_NONE;
     bool known = reader->skipping;
+    size_t kept = unfinished < LINE_END_KEPT ? unfinished : LINE_END_KEPT;
+    *ret_line = reader->bytes + reader->taken;
+    *ret_length = unfinished;
     reader->skipping = true;
-    reader->taken = reader->length;
+    reader->taken = reader->length - kept;
     return known ? LINE_NONE : LINE_TOO_LONG;
 }
 
@@ -57,20 +61,20 @@ enum line_event line_reader_next(struct line_reader *reader, const char **ret_li
         const char *end =
             unscanned > 0 ? memchr(reader->bytes + reader->scanned, '\n', unscanned) : NULL;
         if (!end)
-            return take_unfinished(reader);
+            return take_unfinished(reader, ret_line, ret_length);
         const char *line = reader->bytes + reader->taken;
         size_t length = (size_t)(end - line);
         bool skipped = reader->skipping;
         reader->taken += length + 1;
         reader->scanned = reader->taken;
         reader->skipping = false;
-        if (skipped)
+        if (skipped && !reader->tells_end)
             continue;
-        if (length > reader->limit)
-            return LINE_TOO_LONG;
         *ret_line = line;
         *ret_length = length;
-        return LINE_READY;
+        if (skipped)
+            return LINE_SKIPPED;
+        return length > reader->limit ? LINE_TOO_LONG : LINE_READY;
     }
 }
 

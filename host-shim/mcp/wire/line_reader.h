@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define LINE_END_KEPT 128u
+
 struct line_reader {
-    size_t limit; /* of a line, without its break */
+    size_t limit;   /* of a line, without its break */
+    bool tells_end; /* of a line that is too long: LINE_SKIPPED comes */
     char *bytes;
     size_t length, capacity;
     size_t taken;   /* bytes of lines that were handed out */
@@ -20,7 +23,8 @@ struct line_reader {
 enum line_event {
     LINE_NONE, /* no whole line is there */
     LINE_READY,
-    LINE_TOO_LONG, /* once for each such line, as soon as it is known */
+    LINE_TOO_LONG, /* once for each such line, as soon as it is known: what is there of it */
+    LINE_SKIPPED,  /* such a line has ended: at least its last LINE_END_KEPT bytes */
 };
 
 /* false: out of memory. */

@@ -9,7 +9,7 @@ import subprocess
 
 import node_packages
 import tap
-from client import FIXTURES, PATIENCE, TOOLHOST, McpTest
+from client import CODE_EXECUTE, FIXTURES, PATIENCE, TOOLHOST, McpTest
 
 PROVIDER = os.environ["CALLING_PROVIDER"]
 SERVER = os.environ["TOOL_SERVER"]
@@ -388,7 +388,41 @@ class Started(ToolsTest):
         self.assertEqual([pid for pid in processes if is_there(pid)], [])
 
 
-class OtherPeoples(ToolsTest):
+class Programs(ToolsTest):
+    """Of code_execute.so: they run in their sandbox, and call with the module of their language."""
+
+    def program_server(self, servers, allowed, *more):
+        policy = os.path.join(self.home, "policy.json")
+        with open(policy, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "tools": {"allowed": allowed}, "approval": {"default": "allow"}}, file)
+        return self.started("--tools-from", self.configured(servers), "--policy", policy, "--cap", "sandbox.exec.tools", *more, plugin=CODE_EXECUTE)
+
+    def ran_program(self, wire, code, *tools):
+        """Its result, as the client's model gets it."""
+        return wire.call("tools/call", {"name": "code_execute", "arguments": {"language": "python", "code": code, "tools": list(tools)}})
+
+    def test_a_program_calls(self):
+        wire = self.program_server({"x": ours(approval={"*": "never"})}, ["x.*"])
+        result = self.ran_program(wire, "import tools\nprint([tools.x_text(text=str(n)) for n in range(3)])", "x.text")["structuredContent"]
+        self.assertEqual((result["status"], result["stdout"]), ("completed", "['0', '1', '2']\n"), result)
+        self.assertEqual([(call["tool"], call["status"]) for call in result["calls"]], [("x.text", "ok")] * 3)
+        events = [record["event"] for record in self.records()]
+        self.assertEqual(events, ["start"] + ["tool_call", "tool_call_end"] * 3 + ["end"])
+
+    def test_a_tool_that_fails_raises(self):
+        wire = self.program_server({"x": ours(approval={"*": "never"})}, ["x.*"])
+        code = "import tools\ntry: tools.x_error_result()\nexcept tools.ToolError as error: print(error.code)"
+        self.assertEqual(self.ran_program(wire, code, "x.error_result")["structuredContent"]["stdout"], "tool_error\n")
+
+    def test_nothing_is_allowed_unless_the_policy_says_so(self):
+        wire = self.program_server({"x": ours()}, [])
+        result = self.ran_program(wire, "1", "x.text")["structuredContent"]
+        self.assertIn(result["error"]["code"], ("policy_denied", "invalid_input"), result)
+
+
+class OtherPeoples(Programs):
+    test_a_program_calls = test_a_tool_that_fails_raises = test_nothing_is_allowed_unless_the_policy_says_so = None  # once is enough
+
     """Two servers of the npm registry."""
 
     def setUp(self):
@@ -421,6 +455,22 @@ class OtherPeoples(ToolsTest):
         self.fails(wire, "files.read_text_file", "(?i)access denied|outside", path=os.path.join(self.home, "secret.txt"))
         self.assertEqual(self.answer(wire, "files.write_file", path=os.path.join(place, "b"), content="")["outcome"], "denied")
         self.assertEqual(os.listdir(place), ["a.txt"])
+
+    def test_a_program_reads_many_files(self):
+        """The model gets the sum, and not what was read for it."""
+        place = os.path.join(self.home, "place")
+        os.mkdir(place)
+        for number in range(20):
+            with open(os.path.join(place, f"{number}.txt"), "w", encoding="utf-8") as file:
+                file.write("word " * number + "x" * 1000)
+        wire = self.program_server({"files": self.package("server-filesystem", place, tools=["read_text_file", "list_directory"], approval={"*": "never"})}, ["files.*"])
+        code = ("import tools\ntext = lambda value: value if isinstance(value, str) else value['content']\n"
+                f"names = [line.split()[1] for line in text(tools.files_list_directory(path={place!r})).splitlines()]\n"
+                f"print(sum(text(tools.files_read_text_file(path={place!r} + '/' + name)).count('word') for name in names))")
+        result = self.ran_program(wire, code, "files.*")
+        self.assertEqual(result["structuredContent"]["stdout"], "190\n", result)
+        self.assertEqual(len(result["structuredContent"]["calls"]), 21)
+        self.assertLess(len(result["content"][0]["text"]), 200, result["content"])
 
     def test_memory(self):
         store = os.path.join(self.home, "memory.jsonl")

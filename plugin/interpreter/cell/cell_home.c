@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "interpreter/cell/cell.h"
@@ -22,13 +24,19 @@ static bool are_own(const struct dirent64 *entries, size_t length)
     return true;
 }
 
-/* Not readdir(), which needs memory for its stream. */
+/* Not readdir(), which needs memory for its stream; and no function that one C library alone has,
+ * because a container's Node may have any. */
+static ssize_t read_entries(int directory, struct dirent64 entries[4])
+{
+    return syscall(SYS_getdents64, directory, entries, 4 * sizeof(*entries));
+}
+
 bool cell_home_is_empty(void)
 {
     struct dirent64 entries[4];
     CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ssize_t length = home < 0 ? -1 : getdents64(home, entries, sizeof(entries));
+    ssize_t length = home < 0 ? -1 : read_entries(home, entries);
     while (length > 0 && are_own(entries, (size_t)length))
-        length = getdents64(home, entries, sizeof(entries));
+        length = read_entries(home, entries);
     return length == 0;
 }

@@ -5,6 +5,7 @@ import ctypes
 import hashlib
 import json
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -63,6 +64,17 @@ def test_a_call_reaches_the_host_and_its_answer_the_program():
     tap.equal({record["run_id"] for record in host.records}, {result["run_id"]})
     tap.lacks(json.dumps(host.records), '"x"', "the audit has no arguments")
     tap.equal(host.replies, [ACCEPTED])
+
+
+def test_the_records_of_a_call_are_those_of_the_page():
+    use()
+    host = printed("result(1, 'add')")[0]
+    page = (pathlib.Path(__file__).parents[2] / "docs/audit.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (`tool_call[`a-z_, ]*) \|", page, re.M)
+    tap.true(len(rows) > 10, rows)
+    for event in "tool_call", "tool_call_end":
+        [record] = [record for record in host.records if record["event"] == event]
+        tap.equal(sorted(record), sorted(member for member, events in rows if f"`{event}`" in events), event)
 
 
 def test_the_program_is_told_its_tools():

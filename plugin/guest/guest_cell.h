@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cell on its way from the guest to a session's program: one datagram of one byte with these
- * descriptors. The program's side of it is interpreter/cell/cell.h, and session_loop.py in Python.
+ * A cell on its way from the guest to a session's program: one datagram of one byte, the word on
+ * its checkpoint, with these descriptors. The program's side of it is interpreter/cell/cell.h, and
+ * session_loop.py in Python.
  */
 #pragma once
+
+/* Of that byte: and the number of enum checkpoint_word. */
+#define GUEST_CELL_WORDS 'A'
 
 enum guest_cell_fd {
     GUEST_CELL_CODE,

@@ -38,5 +38,8 @@ void files_send_changed(const struct guest_files *files, const struct run_output
                         struct known_files *known, const pid_t *programs, size_t program_count,
                         bool haste);
 
+/* Notes all files as told of, for the next collection. */
+void files_note(struct known_files *known);
+
 /* Sends what the run has left, where it asks for that. haste: behind an order to end the run. */
 void files_send(const struct guest_files *files, bool haste);

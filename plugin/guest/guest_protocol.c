@@ -3,6 +3,7 @@
 #include "guest/guest_protocol.h"
 
 #include "base/cleanup.h"
+#include "protocol/checkpoint.h"
 #include "protocol/file_frames.h"
 #include "protocol/run_path.h"
 #include "protocol/wire_fields.h"
@@ -17,6 +18,7 @@ static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, runner, RUN_RUNNER_COUNT - 1),
     WIRE_NUMBER(struct guest_run, session, 1),
     WIRE_NUMBER(struct guest_run, lasting, GUEST_STRINGS_LIMIT),
+    WIRE_NUMBER(struct guest_run, checkpoints, CHECKPOINTS_MOST),
     WIRE_NUMBER(struct guest_run, private_file_count, GUEST_STRINGS_LIMIT),
     STRINGS(argv),
     STRINGS(environment),

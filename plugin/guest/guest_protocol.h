@@ -50,7 +50,10 @@
 #define GUEST_ORDER_STOP          's' /* stop all, until the next cell */
 #define GUEST_ORDER_COLLECT       'f' /* what has changed, by the outputs of the message */
 #define GUEST_ORDER_COLLECT_HASTE 'h'
-#define GUEST_ORDER_MEASURE       'm' /* the processor time of all: GUEST_MEASURED is the answer */
+#define GUEST_ORDER_UNDO          'u' /* the cell under way: GUEST_RESTORED is the answer */
+/* And a number of the last cells, up to CHECKPOINTS_MOST: GUEST_RESTORED or GUEST_NOT_RESTORED. */
+#define GUEST_ORDER_UNDO_CELLS '@'
+#define GUEST_ORDER_MEASURE    'm' /* the processor time of all: GUEST_MEASURED is the answer */
 
 /* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD. */
 #define GUEST_INTERPRETER_RUN \
@@ -75,6 +78,9 @@ enum guest_kind {
     GUEST_LATE_STDOUT, /* what the processes of a session print to the streams of the last cell */
     GUEST_LATE_STDERR,
     GUEST_MEASURED, /* struct guest_measure */
+    GUEST_RESTORED, /* struct guest_end: cells are undone; of the interpreter that ended with them
+                     */
+    GUEST_NOT_RESTORED, /* there is no checkpoint, and the session is as it was */
     GUEST_KIND_END
 };
 
@@ -87,6 +93,7 @@ struct guest_run {
                              program. Of a session of a shell: argv is the shell alone */
     uint32_t session;     /* 1: it executes cells; of a cell: 1 */
     uint32_t lasting;     /* of a cell: the last so many of its variables stay */
+    uint32_t checkpoints; /* of a cell: 0, or one is to be made ahead of it, and so many kept */
     uint32_t private_file_count; /* the last so many files: mode 0400 */
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */

@@ -144,13 +144,37 @@ static bool has_outputs(const struct guest_program *program)
     return false;
 }
 
-static bool take_end(const struct guest_program *program, const struct guest_session *session,
-                     int children, struct guest_end *end)
+/* The session's interpreter has ended, and another one goes on from before its cell. */
+static bool is_undone(struct guest_program *program, struct guest_session *session,
+                      const struct guest_end *end)
+{
+    if (!session->has_cell || !session_restore(session, program, 1))
+        return false;
+    session->restored.wait_status = end->wait_status;
+    return true;
+}
+
+/* Behind all that the undone cell has printed, whose processes are dead. */
+static void tell_restored(struct guest_program *program, struct guest_session *session)
+{
+    unsigned char bytes[sizeof(session->restored)];
+    struct wire_writer writer = {.bytes = bytes, .capacity = sizeof(bytes), .limit = sizeof(bytes)};
+    if (!session->is_restored || has_outputs(program))
+        return;
+    session->is_restored = false;
+    note_usage(&session->restored);
+    guest_end_write(&writer, &session->restored);
+    output_put(GUEST_RESTORED, writer.bytes, writer.length);
+}
+
+static bool take_end(struct guest_program *program, struct guest_session *session, int children,
+                     struct guest_end *end)
 {
     struct signalfd_siginfo signals[8];
     while (read(children, signals, sizeof(signals)) > 0)
         ;
-    if (!reap(program->pid, session, WNOHANG, &end->wait_status))
+    if (!reap(program->pid, session, WNOHANG, &end->wait_status) ||
+        is_undone(program, session, end))
         return false;
     kill_tree();
     note_usage(end);
@@ -204,6 +228,8 @@ struct guest_end relay_until_end(struct guest_program *program, struct guest_ses
             pass_session_on(program, session, ready);
         else
             pass_on(program, ready);
+        if (!ended)
+            tell_restored(program, session);
         output_flush();
     }
     return end;

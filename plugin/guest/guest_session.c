@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -23,6 +22,7 @@
 #include "guest/guest_input.h"
 #include "guest/guest_output.h"
 #include "guest/guest_start.h"
+#include "guest/send_fds.h"
 
 static struct guest_files files; /* of the last cell */
 static struct known_files known; /* of the cells before */
@@ -91,26 +91,6 @@ static bool write_head(int fd, const struct guest_run *run, const char *problem)
     return written;
 }
 
-static bool send_cell(int socket, const int fds[GUEST_CELL_FDS])
-{
-    char kind = 'x';
-    struct iovec part = {.iov_base = &kind, .iov_len = sizeof(kind)};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(GUEST_CELL_FDS * sizeof(int))];
-    } control = {.space = {0}};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control.space)};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(GUEST_CELL_FDS * sizeof(int));
-    memcpy(CMSG_DATA(header), fds, GUEST_CELL_FDS * sizeof(int));
-    return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
-}
-
 static void take_head(struct guest_run *ret)
 {
     if (!input_take_head(ret))
@@ -125,6 +105,10 @@ static void take_cell(struct guest_session *session, size_t number, struct guest
     struct guest_run run;
     take_head(&run);
     (void)kill(-1, SIGCONT);
+    enum checkpoint_word word =
+        guest_checkpoints_make(&session->checkpoints, session->programs[number].cells, program->pid,
+                               number == 0 ? run.checkpoints : 0);
+    session->has_cell = true;
     files_clear(&files);
     fds[GUEST_CELL_CODE] = input_make_file();
     fds[GUEST_CELL_HEAD] = input_make_file();
@@ -148,7 +132,8 @@ static void take_cell(struct guest_session *session, size_t number, struct guest
     renew_streams(session, program, fds);
     output_put(GUEST_CELL, NULL, 0);
     session->current = number;
-    (void)send_cell(session->programs[number].cells, fds);
+    (void)send_fds(session->programs[number].cells, (char)(GUEST_CELL_WORDS + word), fds,
+                   GUEST_CELL_FDS);
     close_all(fds, GUEST_CELL_FDS);
 }
 
@@ -164,6 +149,7 @@ static void start_further(struct guest_session *session, const struct guest_run 
     if (outcome == START_DONE) {
         close_all(program.outputs, PROGRAM_OUTPUTS);
         session_add(session, program.pid);
+        guest_checkpoints_forget(&session->checkpoints);
         output_put(GUEST_STARTED, NULL, 0);
         return;
     }
@@ -204,6 +190,29 @@ static void collect(const struct guest_session *session, bool haste)
     guest_run_clear(&run);
 }
 
+bool session_restore(struct guest_session *session, struct guest_program *program, size_t cells)
+{
+    if (!guest_checkpoints_lead_back(&session->checkpoints, cells))
+        return false;
+    program->pid = guest_checkpoints_restore(&session->checkpoints, cells);
+    if (program->pid == 0)
+        return false;
+    session->programs[0].pid = program->pid; /* there is no other one */
+    files_note(&known);
+    session->is_restored = true;
+    session->has_cell = false;
+    return true;
+}
+
+/* true: it has no interpreter any more. */
+static bool undo(struct guest_session *session, struct guest_program *program, size_t cells)
+{
+    if (guest_checkpoints_lead_back(&session->checkpoints, cells))
+        return !session_restore(session, program, cells);
+    output_put(GUEST_NOT_RESTORED, NULL, 0);
+    return false;
+}
+
 bool session_take_order(struct guest_session *session, struct guest_program *program)
 {
     char order = '\0';
@@ -233,8 +242,14 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
     case GUEST_ORDER_MEASURE:
         session->owes_measure = true;
         break;
+    case GUEST_ORDER_UNDO: /* it may just have been undone by itself */
+        session->restored.wait_status = SIGKILL;
+        return session->has_cell && undo(session, program, 1);
     default:
-        _exit(1);
+        if (order <= GUEST_ORDER_UNDO_CELLS || order > GUEST_ORDER_UNDO_CELLS + CHECKPOINTS_MOST)
+            _exit(1);
+        session->restored.wait_status = SIGKILL;
+        return undo(session, program, (size_t)(order - GUEST_ORDER_UNDO_CELLS));
     }
     return false;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "guest/guest_checkpoints.h"
 #include "guest/guest_program.h"
 #include "guest/guest_protocol.h"
 #include "protocol/session.h"
@@ -24,6 +25,10 @@ struct guest_session {
     size_t current;         /* whose cell is under way, or was the last one */
     int late[SESSION_LATE]; /* read ends of the last cell's streams; -1 */
     bool owes_measure;      /* the backend has asked, and there was no room for the answer yet */
+    struct guest_checkpoints checkpoints;
+    bool has_cell;             /* the interpreter has had one, which is not undone */
+    bool is_restored;          /* and what the undone cell has printed is still to be passed on */
+    struct guest_end restored; /* how the interpreter that was undone has ended */
 };
 
 /* Opens the socket of the next program. Returns the program's end, which becomes its standard
@@ -36,3 +41,6 @@ bool session_has(const struct guest_session *session, pid_t pid);
 /* Takes the next order off standard input, with the message behind it. true: the backend orders the
  * end. Exits where it is none. */
 bool session_take_order(struct guest_session *session, struct guest_program *program);
+/* Back to before the last cells, of which the last may be under way. false: there is no checkpoint,
+ * or it was killed, and program->pid is 0. */
+bool session_restore(struct guest_session *session, struct guest_program *program, size_t cells);

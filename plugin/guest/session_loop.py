@@ -43,34 +43,45 @@ class Reader:
 
 
 class Cells:
-    """The socket of cells, in the place of standard input."""
+    """The socket of cells, in the place of standard input. checkpoint: the part of that name."""
 
-    def __init__(self):
+    def __init__(self, checkpoint):
         self.socket = _socket.socket(fileno=fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, RESULTS_FD + 1))
         nothing = os.open("/dev/null", os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
+        self.words, self.maker, self.owner = checkpoint["WORDS"], checkpoint["Maker"](), os.getpid()
 
     def receive(self):
-        """The descriptors of a cell; None: there is no further one."""
+        """The byte and the descriptors of a datagram."""
         fds = array.array("i")
         data, ancillary, _, _ = self.socket.recvmsg(1, _socket.CMSG_SPACE(CELL_FDS * fds.itemsize))
         for level, kind, content in ancillary:
             if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
                 fds.frombytes(content[:len(content) - len(content) % fds.itemsize])
-        return list(fds) if data and len(fds) == CELL_FDS else None
+        return data, list(fds)
+
+    def receive_cell(self):
+        """The same of the next cell. Ahead of it this process may be copied, and go on as a copy."""
+        data, fds = self.receive()
+        while data == b"k" and len(fds) == 1:
+            if self.maker.make(_socket.socket(fileno=fds[0])):
+                self.owner = os.getpid()
+            data, fds = self.receive()
+        return data, fds
 
     def take(self):
         """For class Session."""
-        fds = self.receive()
-        if fds is None:
+        data, fds = self.receive_cell()
+        if len(fds) != CELL_FDS or not data:
             return None
+        checkpoint = dict(zip(range(ord("A"), ord("J")), self.words)).get(data[0], "")  # guest_cell.h
         source, rest = read_all(fds[0]), Reader(read_all(fds[1]))
         for fd, number in zip(fds[2:], (0, 1, 2, RESULTS_FD)):
             os.dup2(fd, number, number != RESULTS_FD)
         for fd in fds:
             os.close(fd)
-        return source, rest.strings()[1:], rest.strings(), rest.number(), rest.string(), b""
+        return source, rest.strings()[1:], rest.strings(), rest.number(), rest.string(), checkpoint.encode()
 
 
 def hold_interruptions(held):
@@ -100,8 +111,9 @@ def report(error):
 
 class Loop:
     def __init__(self, runner):
-        self.runner, self.pid = runner, os.getpid()
-        self.session = runner.load("session")["Session"](runner, Cells().take)
+        self.runner = runner
+        self.cells = Cells(runner.load("session_checkpoint"))
+        self.session = runner.load("session")["Session"](runner, self.cells.take)
         self.names = sys.modules["__main__"].__dict__
         self.value_name, self.flush = (runner.load("main_run")[name] for name in ("VALUE_NAME", "flush_both"))
 
@@ -145,7 +157,7 @@ class Loop:
                 hold_interruptions(True)
                 error = late.with_traceback(None)
             status = self.finish(error)
-            if os.getpid() != self.pid:  # a child that has come to the end of its parent's cell
+            if os.getpid() != self.cells.owner:  # a child that has come to the end of its parent's cell
                 hold_interruptions(False)
                 raise SystemExit(status)
             self.session.end_cell(status)

@@ -33,6 +33,8 @@
  * as a new branch. */
 #define SESSION_PARK 'p'
 
+#define SESSION_CELL_SOURCES "/tmp/cell-" /* what the names of the cells' sources begin with */
+
 enum session_order_kind {
     SESSION_ORDER_CELL =
         1, /* a cell is about to be sent, with so much time: the end of either interrupts it */

@@ -58,6 +58,7 @@ struct sandbox_mode_row {
     bool prepares_interpreter; /* and can say how */
     uint32_t session_runners;  /* bits of enum run_interpreter: those that stay between calls */
     bool keeps_checkpoints;    /* of the cells of a session */
+    bool forks_sessions;       /* by them */
     bool carries_tools;        /* a program can call tools of the gateway */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */

@@ -306,7 +306,7 @@ OF_BACKENDS = (
     "files_are_shared_and_variables_are_not", "an_interruption_keeps_the_state_of_all", "the_end_of_any_interpreter_ends_the_session",
     "a_runtime_that_is_missing_leaves_the_session", "an_interpreter_that_cannot_start_leaves_the_session", "files_of_cells_are_the_session_s",
     "late_output_comes_with_a_cell_of_another_language", "a_later_interpreter_has_the_layers_of_the_first",
-    "landlock_restricts_a_later_interpreter", "nobody_looks_into_an_interpreter_that_starts")
+    "nothing_can_be_undone_beside_another_interpreter", "landlock_restricts_a_later_interpreter", "nobody_looks_into_an_interpreter_that_starts")
 if modes.MODE == "docker":
     for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_BACKENDS]:
         del globals()[name]

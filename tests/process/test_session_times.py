@@ -5,7 +5,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from modes import MODE, Provider, adopt_orphans, merged
+from modes import MODE, Provider, adopt_orphans, engine, merged
 from provider import FAILED, NOT_RUN, OK, Host
 
 RIGHTS = ("sandbox.exec", "sandbox.exec.session")
@@ -17,6 +17,10 @@ TWO_CHILDREN = "import os\nfor _ in range(2):\n    if os.fork() == 0:\n        s
 SHORT_CHILDREN = "import os\nwhile True:\n    if os.fork() == 0:\n        spend(0.03)\n        os._exit(0)\n    os.wait()"
 THREAD_OF_CHILD = "import os, threading\ndef child():\n    if os.fork() == 0:\n        while True: pass\n    os.wait()\nthreading.Thread(target=child).start()\nimport time\nwhile True: time.sleep(0.01)"
 HEEDLESS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + BUSY
+OTHERS = {"bash": ("x=1", "while :; do :; done", "echo $x"), "sh": ("x=1", "while :; do :; done", "echo $x"),
+          "javascript": ("let x = 1", "while (true);", "console.log(x)")}
+POLICY = {"sessions": {"max_total": 8, "max_per_principal": 8},
+          "limits": {name: {"default": AMPLE_MS, "max": AMPLE_MS} for name in ("wall_ms", "cpu_ms")}}
 adopt_orphans()
 provider = Provider()
 
@@ -24,8 +28,7 @@ provider = Provider()
 def use(**more):
     """Of time there is plenty, for what begins a session too: a cell gets less by its own narrowing."""
     provider.reset()
-    limits = {"wall_ms": {"default": AMPLE_MS, "max": AMPLE_MS}, "cpu_ms": {"default": AMPLE_MS, "max": AMPLE_MS}}
-    tap.equal(provider.use_policy(merged({"sessions": {"max_total": 8, "max_per_principal": 8}, "limits": limits}, more)), OK)
+    tap.equal(provider.use_policy(merged(POLICY, more)), OK)
 
 
 def call(code, session="new", cpu_ms=AMPLE_MS, language="python", **more):
@@ -140,8 +143,7 @@ def test_beside_interpreters_that_wait():
 
 def test_other_languages():
     use()
-    for language, begun, busy, later in (("bash", "x=1", "while :; do :; done", "echo $x"), ("sh", "x=1", "while :; do :; done", "echo $x"),
-                                         ("javascript", "let x = 1", "while (true);", "console.log(x)")):
+    for language, (begun, busy, later) in OTHERS.items():
         session = begin(begun, language=language)
         expect_spent(call(busy, session, 300, language=language)[1])
         tap.equal(cell(later, session, language=language)["stdout"], "1\n", language)
@@ -162,10 +164,16 @@ def test_times_of_the_first_cell_bind_no_later_one():
 
 
 # In docker mode (../docker/meson.build) what its guest measures; the rest is the clock's, or not there.
-OF_PROCESS_MODE = ("the_first_cell_has_it_too", "each_cell_has_its_own", "one_that_does_not_heed_it_is_undone", "beside_interpreters_that_wait",
-                   "other_languages", "times_of_the_first_cell_bind_no_later_one")
+OF_PROCESS_MODE = ("the_first_cell_has_it_too", "each_cell_has_its_own", "beside_interpreters_that_wait",
+                   "times_of_the_first_cell_bind_no_later_one")
 if MODE == "docker":
     for name in OF_PROCESS_MODE:
         del globals()[f"test_{name}"]
+    files = engine.files_of_node()
+    if not files:  # no Node in the machine's own directories of programs
+        del OTHERS["javascript"]
+    with engine.image_with(files or {}) as image:
+        POLICY["docker"] = {"images": {"javascript": image}}
+        tap.run(globals())
 
 tap.run(globals())

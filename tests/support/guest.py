@@ -5,7 +5,7 @@ import os
 import struct
 
 KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended", "files", "collected",
-         "cell", "late_stdout", "late_stderr", "measured")
+         "cell", "late_stdout", "late_stderr", "measured", "restored", "not_restored")
 STREAMS = ("stdout", "stderr", "results", "files")
 PATH = "/.code-execute-guest"
 HEADER = struct.Struct("<IB")
@@ -87,7 +87,7 @@ def left_files(payload):
 def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, runner=NO_RUNNER,
             outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
-    head = struct.pack("<7I", trial, stdin is not None, results, runner, 0, 0, private)
+    head = struct.pack("<8I", trial, stdin is not None, results, runner, 0, 0, 0, private)
     head += strings(argv) + strings(environment) + strings(path for path, _ in files)
     head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3]) + struct.pack("<Q", file_bytes)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
@@ -113,8 +113,8 @@ def read_message(reader):
         return data
     try:
         head = take(*struct.unpack("<I", take(4)))
-        told = dict(zip(("trial", "has_input", "has_results", "runner", "session", "lasting", "private"), struct.unpack_from("<7I", head)))
-        at = 28
+        told = dict(zip(("trial", "has_input", "has_results", "runner", "session", "lasting", "checkpoints", "private"), struct.unpack_from("<8I", head)))
+        at = 32
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
         told["outputs"] = struct.unpack_from("<QQQ", head, at)

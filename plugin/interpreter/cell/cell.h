@@ -14,8 +14,6 @@
  * {"exit_code": 0-255, "defined": [names], "home_is_empty": boolean}. */
 #define CELL_FRAME_ENDED 4
 
-#define CELL_SOURCES "/tmp/cell-" /* what the names of their sources begin with */
-
 /* NULL-terminated lists; all of it lasts until the next cell. */
 struct cell {
     const unsigned char *code;

@@ -80,6 +80,9 @@ struct container_events {
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
     /* The answer to GUEST_ORDER_MEASURE, of a session. false: nobody has asked. */
     bool (*measured)(struct run *run, const struct guest_measure *measure);
+    /* The answer to an order to undo cells, or a cell was undone because its interpreter has ended:
+     * how the latter ended. NULL: nothing was undone. */
+    void (*restored)(struct run *run, const struct guest_end *ended);
     /* The program has ended (container->end), and all its output was passed on, but not its files.
      */
     void (*ended)(struct run *run);

@@ -60,6 +60,16 @@ static bool take_measure(const struct container *container, const struct guest_p
            container->environment->events->measured(container->job->run, &measure);
 }
 
+static bool take_restored(const struct container *container, const struct guest_piece *said)
+{
+    struct guest_end ended;
+    bool is_restored = said->kind == GUEST_RESTORED;
+    if (is_restored && !guest_end_read(said->bytes, said->length, &ended))
+        return false;
+    container->environment->events->restored(container->job->run, is_restored ? &ended : NULL);
+    return true;
+}
+
 bool container_session_take(struct container *container, const struct guest_piece *said, bool *ret)
 {
     struct container_job *job = container->job;
@@ -70,6 +80,8 @@ bool container_session_take(struct container *container, const struct guest_piec
         *ret = begin_cell(job);
     else if (said->kind == GUEST_MEASURED)
         *ret = take_measure(container, said);
+    else if (said->kind == GUEST_RESTORED || said->kind == GUEST_NOT_RESTORED)
+        *ret = take_restored(container, said);
     else if (said->kind == GUEST_COLLECTED)
         change_pipe(job, JOB_FILES, -1);
     else if (said->kind == GUEST_FILES)

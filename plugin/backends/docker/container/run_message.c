@@ -225,6 +225,7 @@ static void put_cell_head(struct wire_writer *head, const struct run_description
         .has_results = 1,
         .session = 1,
         .lasting = description->session.lasting_variables,
+        .checkpoints = (uint32_t)description->session.checkpoints,
         .private_file_count = description->private_file_count,
         .argv = description->argv + started->argument_count - 1,
         .environment = description->environment + started->environment_count,

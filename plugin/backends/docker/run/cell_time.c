@@ -23,7 +23,8 @@ static bool is_wanted(const struct run *run, uint64_t now_us)
 {
     const struct session_clock *clock = &run->clock;
     return clock->in_cell && clock->interrupts == 0 && clock->cpu_limit_us > 0 &&
-           now_us < clock->cell_end_us && !run->killed && !run->ordered && !run->answered;
+           now_us < clock->cell_end_us && !run->is_restoring && !run->is_restored && !run->killed &&
+           !run->ordered && !run->answered;
 }
 
 /* The answer to a question of the cell before is no begin for this one. */

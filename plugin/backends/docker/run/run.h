@@ -18,6 +18,7 @@
 #define RUN_WATCHES_LIMIT (2 + SESSION_PROGRAMS_MOST) /* descriptors of one run */
 
 struct run;
+struct guest_end;
 struct guest_measure;
 
 /* Called for its container: see struct container_events. */
@@ -28,6 +29,7 @@ void run_container_missing(struct run *run);
 void run_container_failed(struct run *run, enum run_failure failure,
                           const struct engine_fault *fault);
 bool run_cell_measured(struct run *run, const struct guest_measure *measure);
+void run_cell_restored(struct run *run, const struct guest_end *ended);
 void run_container_ended(struct run *run);
 void run_container_finished(struct run *run);
 void run_container_gone(struct run *run, const struct engine_fault *fault);

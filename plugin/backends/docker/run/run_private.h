@@ -52,6 +52,10 @@ struct run {
     struct session_clock clock;  /* of a session that has started */
     bool is_measuring;           /* the guest was asked for the cell's processor time */
     bool measures_late;          /* in a cell before this one */
+    bool is_restoring;           /* the guest was told to undo the last cell, ... */
+    enum run_cause restored_for; /* ... for this reason; EXIT: the plugin wants it */
+    bool is_restored;            /* it has, and the reason is still to be heard */
+    struct guest_end undone;     /* how the interpreter has ended */
     struct run_description cell; /* under way: its message refers to it */
     enum run_cause kill_cause;
     uint64_t started_us;
@@ -91,6 +95,12 @@ void run_tell_guest(struct run *run, char order);
 void run_cell_begun(struct run *run);
 /* Asks the guest how much processor time the cell has used. */
 void run_measure_cell(struct run *run);
+
+/* cell_undo.c */
+/* Orders the guest to. 0: the cell under way. */
+void run_undo_cells(struct run *run, enum run_cause cause, uint32_t cells);
+/* It does so, and the deadline has passed. */
+void run_undo_expire(struct run *run);
 
 /* run_steps.c */
 void run_begin_steps(struct run *run);

@@ -103,8 +103,10 @@ void run_container_added(struct run *run, enum run_failure failure, const char *
     if (!is_live(run))
         return;
     run->deadline_us = session_clock_order(&run->clock, &idle, monotonic_us(), &wakes);
-    if (failure == RUN_FAILURE_NONE)
+    if (failure == RUN_FAILURE_NONE) {
         run->cells[run->cell_count++] = TAKE_FD(cells);
+        run->description.session.checkpoints = 0; /* nothing can be undone any more */
+    }
     send_added(run, failure, message);
 }
 
@@ -112,8 +114,12 @@ static void follow(struct run *run, const struct session_order *order, int fds[S
                    size_t fd_count)
 {
     bool wakes; /* its guest sends all on with the cell */
-    if (!is_live(run) || run->job.adds)
+    if (!is_live(run) || run->job.adds || run->is_restoring || run->is_restored)
         return;
+    if (order->kind == SESSION_ORDER_UNDO) {
+        run_undo_cells(run, RUN_CAUSE_EXIT, order->cells);
+        return;
+    }
     if (order->kind == SESSION_ORDER_PROGRAM) {
         if (!run->clock.in_cell && fd_count == SESSION_PROGRAM_FDS)
             begin_program(run, fds);
@@ -230,6 +236,10 @@ void run_session_expire(struct run *run)
         run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
         return;
     }
+    if (run->is_restoring || run->is_restored) {
+        run_undo_expire(run);
+        return;
+    }
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
     case SESSION_DUE_INTERRUPT:
         if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
@@ -237,7 +247,10 @@ void run_session_expire(struct run *run)
         run_tell_guest(run, GUEST_ORDER_INTERRUPT);
         break;
     case SESSION_DUE_TIMEOUT:
-        run_order_end(run, session_clock_cause(&run->clock));
+        if (run->description.session.checkpoints > 0)
+            run_undo_cells(run, session_clock_cause(&run->clock), 0);
+        else
+            run_order_end(run, session_clock_cause(&run->clock));
         break;
     case SESSION_DUE_STOP:
         run_tell_guest(run, GUEST_ORDER_STOP);

@@ -45,6 +45,7 @@ static const struct container_events container_events = {
     .missing = run_container_missing,
     .failed = run_container_failed,
     .measured = run_cell_measured,
+    .restored = run_cell_restored,
     .ended = run_container_ended,
     .finished = run_container_finished,
     .gone = run_container_gone,

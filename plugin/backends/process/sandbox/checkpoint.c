@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "backends/process/messages/checkpoint_protocol.h"
-#include "backends/process/sandbox/file_snapshot.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
+#include "guest/files/file_snapshot.h"
 #include "protocol/run_description.h"
 #include "protocol/session.h"
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
-#include "backends/process/sandbox/remove_tree.h"
 #include "backends/process/supervisor/run_state.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
+#include "guest/files/remove_tree.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)

@@ -19,10 +19,10 @@
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/program.h"
 #include "backends/process/sandbox/interpreter_command.h"
-#include "backends/process/sandbox/remove_tree.h"
 #include "backends/process/sandbox/run_files.h"
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
+#include "guest/files/remove_tree.h"
 #include "protocol/wire.h"
 
 #define REPORT_FD  3

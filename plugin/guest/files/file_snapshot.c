@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files in memory: see file_snapshot.h. */
-#include "backends/process/sandbox/file_snapshot.h"
+#include "guest/files/file_snapshot.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/process/sandbox/remove_tree.h"
-#include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
-#include "interpreter/cell/cell.h"
+#include "guest/files/remove_tree.h"
+#include "protocol/run_description.h"
+#include "protocol/session.h"
 
 #define SNAPSHOT_LIMIT ((size_t)16 << 20)
 #define DEPTH_LIMIT    64
@@ -24,7 +24,7 @@
 
 #define EMPTYING_LIMIT 16 /* passes over a directory */
 
-static const char *const places[] = {SANDBOX_HOME, "/tmp", "/dev/shm"};
+static const char *const places[] = {RUN_HOME, "/tmp", "/dev/shm"};
 
 /* Behind it its path, with the terminating NUL, and its content: of a file its bytes, of a link its
  * target. */
@@ -86,7 +86,7 @@ static bool append_content(struct file_snapshot *snapshot, int fd, size_t head)
  * checkpoint more than the one before. */
 static bool is_left(const char *path)
 {
-    return strncmp(path, CELL_SOURCES, strlen(CELL_SOURCES)) == 0;
+    return strncmp(path, SESSION_CELL_SOURCES, strlen(SESSION_CELL_SOURCES)) == 0;
 }
 
 /* false where it is too long for a path. */
@@ -147,7 +147,7 @@ bool file_snapshot_take(struct file_snapshot *ret)
 {
     CLEANUP(file_snapshot_clear) struct file_snapshot snapshot = {.bytes = NULL};
     for (size_t i = 0; i < COUNT_OF(places); i++)
-        if (!take_entry(&snapshot, places[i], 0))
+        if (access(places[i], F_OK) == 0 && !take_entry(&snapshot, places[i], 0))
             return false;
     *ret = snapshot;
     snapshot.bytes = NULL;
@@ -180,12 +180,16 @@ static bool put_entry(const char *path, const struct entry *entry, const unsigne
     return S_ISLNK(entry->mode) ? put_link(path, entry, content) : put_file(path, entry, content);
 }
 
-/* Only now is a directory as it was: entries were put into it. */
+/* Only now is a directory as it was: entries were put into it. That of another user, as the engine
+ * makes them, has a mode that nobody has changed. */
 static bool finish_directory(const char *path, const struct entry *entry)
 {
     const struct timespec times[2] = {entry->modified, entry->modified};
-    return !S_ISDIR(entry->mode) || (chmod(path, entry->mode & 07777) == 0 &&
-                                     utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) == 0);
+    if (!S_ISDIR(entry->mode))
+        return true;
+    if (chmod(path, entry->mode & 07777) < 0)
+        return errno == EPERM;
+    return utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* The second time over finishes the directories. */

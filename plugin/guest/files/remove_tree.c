@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the removal: see remove_tree.h. */
-#include "backends/process/sandbox/remove_tree.h"
+#include "guest/files/remove_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+#define NO_REPLACE 1 /* RENAME_NOREPLACE; the headers of musl have neither it nor the function */
 
 /* Its own bits may forbid a directory even to its owner. The descriptor is of that directory and no
  * link, and its name in /proc is the one way to change the mode behind an O_PATH. */
@@ -39,7 +42,7 @@ static bool take_out(int top, int directory, const char *name, unsigned int *ser
     char moved[32];
     for (int attempt = 0; attempt < 1000; attempt++) {
         (void)snprintf(moved, sizeof(moved), ".removed-%u", (*serial)++);
-        if (renameat2(directory, name, top, moved, RENAME_NOREPLACE) == 0)
+        if (syscall(SYS_renameat2, directory, name, top, moved, NO_REPLACE) == 0)
             return true;
         if (errno != EEXIST)
             return false;

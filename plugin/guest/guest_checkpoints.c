@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the checkpoints of a session: see guest_checkpoints.h. Runs in the guest. */
+#include "guest/guest_checkpoints.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/files/stop_tree.h"
+#include "guest/send_fds.h"
+
+#define MAKE_LIMIT_MS 5000 /* for the interpreter to copy itself */
+#define WAKE_LIMIT_MS 5000
+#define STAT_SIZE     512
+#define WOKEN         'w'
+
+static bool send_signal(const struct guest_checkpoint *checkpoint, int number)
+{
+    return syscall(SYS_pidfd_send_signal, checkpoint->pidfd, number, NULL, 0) == 0;
+}
+
+static void await_death(const struct guest_checkpoint *checkpoint)
+{
+    struct pollfd death = {.fd = checkpoint->pidfd, .events = POLLIN};
+    while (poll(&death, 1, -1) < 0 && errno == EINTR)
+        ;
+}
+
+static void release(struct guest_checkpoint *checkpoint)
+{
+    close_fd(checkpoint->socket);
+    close_fd(checkpoint->pidfd);
+    file_snapshot_clear(&checkpoint->files);
+}
+
+/* Its parent reaps it: the interpreter, or the guest. */
+static void forget_oldest(struct guest_checkpoints *checkpoints)
+{
+    if (send_signal(&checkpoints->kept[0], SIGKILL))
+        await_death(&checkpoints->kept[0]);
+    release(&checkpoints->kept[0]);
+    checkpoints->count--;
+    memmove(&checkpoints->kept[0], &checkpoints->kept[1],
+            checkpoints->count * sizeof(checkpoints->kept[0]));
+}
+
+static void forget_newest(struct guest_checkpoints *checkpoints)
+{
+    release(&checkpoints->kept[--checkpoints->count]);
+}
+
+static bool is_kept(const struct guest_checkpoints *checkpoints, pid_t pid)
+{
+    for (size_t i = 0; i < checkpoints->count; i++)
+        if (checkpoints->kept[i].pid == pid)
+            return send_signal(&checkpoints->kept[i], 0);
+    return false;
+}
+
+/* false: it has ended, or its parent has only to wait for it. */
+static bool find_parent(pid_t pid, pid_t *ret)
+{
+    char path[32];
+    char text[STAT_SIZE];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    char state;
+    const char *rest = strrchr(text, ')'); /* its name may have others */
+    return rest && sscanf(rest, ") %c %d", &state, ret) == 2 && state != 'Z' && state != 'X';
+}
+
+static void close_directory(DIR **directory)
+{
+    if (*directory)
+        (void)closedir(*directory);
+}
+
+/* Lives another process than the guest, the checkpoints and these two? Kills each that does, where
+ * that is wanted. Also where /proc cannot be read. */
+static bool find_others(const struct guest_checkpoints *checkpoints, pid_t interpreter, pid_t made,
+                        bool kills)
+{
+    CLEANUP(close_directory) DIR *directory = opendir("/proc");
+    bool found = !directory;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        pid_t parent;
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid <= 1 || pid == interpreter || pid == made || is_kept(checkpoints, pid) ||
+            !find_parent(pid, &parent))
+            continue;
+        found = true;
+        if (kills)
+            (void)kill(pid, SIGKILL);
+    }
+    return found;
+}
+
+/* What comes over that socket; the kernel says from whom. */
+static bool hear(int socket, int limit_ms, unsigned char *ret, pid_t *ret_sender)
+{
+    struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control.space)};
+    struct pollfd ready = {.fd = socket, .events = POLLIN};
+    if (poll(&ready, 1, limit_ms) <= 0 ||
+        recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != sizeof(*ret))
+        return false;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (!header || header->cmsg_type != SCM_CREDENTIALS ||
+        header->cmsg_len != CMSG_LEN(sizeof(struct ucred)))
+        return false;
+    struct ucred sender;
+    memcpy(&sender, CMSG_DATA(header), sizeof(sender));
+    *ret_sender = sender.pid;
+    return true;
+}
+
+/* With all of it stopped: what is called interpreter may be any program by now, and must not change
+ * a path into a link meanwhile. */
+static enum checkpoint_word take_files(pid_t interpreter, struct file_snapshot *ret)
+{
+    enum checkpoint_word word = CHECKPOINT_REFUSED;
+    if (stop_tree(&interpreter, 1)) {
+        word = CHECKPOINT_TAKEN;
+        if (!file_snapshot_take(ret))
+            word = errno == ENOMEM ? CHECKPOINT_MEMORY : CHECKPOINT_FILES;
+    }
+    continue_tree();
+    return word;
+}
+
+static enum checkpoint_word keep(struct guest_checkpoints *checkpoints, pid_t interpreter,
+                                 struct guest_checkpoint *made)
+{
+    pid_t parent;
+    if (find_others(checkpoints, interpreter, made->pid, false))
+        return CHECKPOINT_PROCESSES;
+    made->pidfd = (int)syscall(SYS_pidfd_open, made->pid, 0);
+    if (made->pidfd < 0 || !find_parent(made->pid, &parent) || parent != interpreter)
+        return CHECKPOINT_REFUSED;
+    enum checkpoint_word word = take_files(interpreter, &made->files);
+    if (word == CHECKPOINT_TAKEN)
+        checkpoints->kept[checkpoints->count++] = *made; /* one more than the limit, for a moment */
+    return word;
+}
+
+/* A socket with the interpreter, whose other end it gets. -1: there is none. */
+static int ask(int cells)
+{
+    static const int on = 1;
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    bool asked = setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
+                 send_fds(cells, GUEST_ASKS_FOR_CHECKPOINT, &pair[1], 1);
+    close_fd(pair[1]);
+    if (asked)
+        return pair[0];
+    close_fd(pair[0]);
+    return -1;
+}
+
+static enum checkpoint_word make(struct guest_checkpoints *checkpoints, int cells,
+                                 pid_t interpreter)
+{
+    struct guest_checkpoint made = {.pidfd = -1, .socket = ask(cells)};
+    unsigned char said;
+    if (made.socket < 0)
+        return CHECKPOINT_REFUSED;
+    enum checkpoint_word word = CHECKPOINT_REFUSED;
+    if (hear(made.socket, MAKE_LIMIT_MS, &said, &made.pid) && said < CHECKPOINT_WORD_COUNT)
+        word = (enum checkpoint_word)said;
+    bool is_copy = word == CHECKPOINT_TAKEN && made.pid > 1 && made.pid != interpreter;
+    if (is_copy)
+        word = keep(checkpoints, interpreter, &made);
+    else if (word == CHECKPOINT_TAKEN)
+        word = CHECKPOINT_REFUSED;
+    if (word == CHECKPOINT_TAKEN)
+        return word;
+    if (is_copy && made.pidfd >= 0 && send_signal(&made, SIGKILL))
+        await_death(&made);
+    release(&made); /* at the end of its socket a copy ends by itself */
+    return word;
+}
+
+enum checkpoint_word guest_checkpoints_make(struct guest_checkpoints *checkpoints, int cells,
+                                            pid_t interpreter, size_t limit)
+{
+    /* Without one ahead of the last cell nothing leads back across that cell. */
+    if (!checkpoints->is_of_last)
+        guest_checkpoints_forget(checkpoints);
+    checkpoints->is_of_last = false;
+    if (limit == 0)
+        return CHECKPOINT_WORD_COUNT;
+    enum checkpoint_word word = make(checkpoints, cells, interpreter);
+    checkpoints->is_of_last = word == CHECKPOINT_TAKEN;
+    if (checkpoints->count > limit)
+        forget_oldest(checkpoints);
+    return word;
+}
+
+void guest_checkpoints_forget(struct guest_checkpoints *checkpoints)
+{
+    while (checkpoints->count > 0)
+        forget_oldest(checkpoints);
+    checkpoints->is_of_last = false;
+}
+
+bool guest_checkpoints_lead_back(const struct guest_checkpoints *checkpoints, size_t cells)
+{
+    return cells > 0 && cells <= checkpoints->count && checkpoints->is_of_last;
+}
+
+/* Stopped ones cannot fork. Those whose parents die meanwhile are the guest's to wait for. */
+static void kill_others(const struct guest_checkpoints *checkpoints)
+{
+    static const struct timespec pause = {.tv_nsec = 200000};
+    (void)kill(-1, SIGSTOP);
+    while (find_others(checkpoints, 0, 0, true)) {
+        (void)nanosleep(&pause, NULL);
+        while (waitpid(-1, NULL, __WALL | WNOHANG) > 0)
+            ;
+    }
+}
+
+static bool wake(const struct guest_checkpoint *checkpoint)
+{
+    static const char word = WOKEN;
+    unsigned char said;
+    pid_t sender;
+    if (!file_snapshot_put_back(&checkpoint->files) ||
+        send(checkpoint->socket, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(word))
+        return false;
+    continue_tree();
+    return hear(checkpoint->socket, WAKE_LIMIT_MS, &said, &sender) && said == WOKEN &&
+           sender == checkpoint->pid;
+}
+
+pid_t guest_checkpoints_restore(struct guest_checkpoints *checkpoints, size_t cells)
+{
+    while (--cells > 0)
+        forget_newest(checkpoints);
+    struct guest_checkpoint *newest = &checkpoints->kept[checkpoints->count - 1];
+    kill_others(checkpoints);
+    pid_t pid = is_kept(checkpoints, newest->pid) && wake(newest) ? newest->pid : 0;
+    forget_newest(checkpoints);
+    checkpoints->is_of_last = checkpoints->count > 0;
+    return pid;
+}

@@ -489,7 +489,7 @@ def test_no_program_wakes_another_branch():
         cell(f"{KILL_ALL.format(number=number)}", second)
         tap.equal((printed("print(x)", first), printed("print(x)", second)), ("1\n", "2\n"), number)
     awake = 0x776f6b65
-    result = cell(f"import ctypes\nchild = os.fork()\nif child == 0:\n    ctypes.CDLL(None).syscall(180, ctypes.c_ulong({awake}))\n    open('awake', 'w').close()\n    os._exit(0)\nos.waitpid(child, 0)",
+    result = cell(f"import ctypes\nchild = os.fork()\nif child == 0:\n    ctypes.CDLL(None).syscall(180, ctypes.c_ulong({awake}))\n    open('awake', 'w').close()\n    os._exit(0)\nos.waitpid(child, 0)\nimport time\ntime.sleep(60)",
                   second, "restored", status="killed")
     tap.equal(result["cause"], "forbidden_syscall", result)
     tap.equal((printed("print(x, os.path.exists('awake'))", first), printed("print(x)", second)), ("1 False\n", "2\n"))

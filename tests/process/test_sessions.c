@@ -100,8 +100,14 @@ static struct cell_pipes send_cell(char *code, char **environment)
     ck_assert(pipe2(output, O_CLOEXEC) == 0 && pipe2(errors, O_CLOEXEC) == 0 &&
               pipe2(results, O_CLOEXEC) == 0);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int fds[] = {
-        harness_description(&description), null, output[1], errors[1], results[1], null, null, null};
+    int fds[] = {harness_description(&description),
+                 null,
+                 output[1],
+                 errors[1],
+                 results[1],
+                 null,
+                 null,
+                 null};
     ck_assert_int_eq(channel_send(cells, &kind, sizeof(kind), fds, COUNT_OF(fds)), 0);
     for (size_t i = 0; i < 5; i++)
         close_fd(fds[i]);

@@ -25,7 +25,7 @@ PROVIDER = os.environ["CODE_EXECUTE_SO"]
 TOOLHOST = os.environ["TOOLHOST"]
 BUILD = pathlib.Path(os.environ["BUILD"])
 PROGRAMS = ("gateway.c", "gateway.py", "gateway.mjs", "gateway.go", "gateway.rs",
-            "files.c", "files.py", "files.mjs", "files.go", "files.rs", "openai_loop.py", "interrupt.py",
+            "files.c", "files.py", "files.mjs", "files.go", "files.rs", "tools.c", "tools.py", "openai_loop.py", "interrupt.py",
             "approver.py", "webhook_approver.py", "content_checker.py")
 # Long enough that no length of its own is another's; never printed by anything but the program that was given it.
 SECRET = "s3cr3t-" + secrets.token_hex(16 + secrets.randbelow(8))
@@ -116,6 +116,21 @@ def shows_files(*command, **environment):
     tap.equal(hashlib.sha256(picture).hexdigest(), chart["sha256"], "what the gateway keeps")
 
 
+def calls_tools(*command):
+    """A program calls a tool of the gateway twelve times; the model gets the sum, and the log each call."""
+    usable()
+    policy = str(EXAMPLES / "tools.json")
+    unnamed = run(*command)
+    tap.equal(result_of(unnamed)[1]["error"]["code"], "policy_denied", "a policy that names no tool")
+    done = run(*command, CODE_EXEC_POLICY=policy)
+    result = result_of(done)[1]
+    tap.equal((done.returncode, result["stdout"]), (0, "7800\n"), f"{result['error']} {result['stderr']} {done.stderr[-2000:]}")
+    tap.equal([(call["seq"], call["tool"], call["status"]) for call in result["calls"]], [(seq, "query_database", "ok") for seq in range(1, 13)], "calls")
+    records = [json.loads(line.partition(" ")[2]) for line in done.stderr.splitlines() if line.startswith("audit: ")]
+    tap.equal([record["event"] for record in records], ["start", *["tool_call", "tool_call_end"] * 12, "end"], "the audit")
+    tap.equal({record["run_id"] for record in records}, {result["run_id"]}, "the run's id")
+
+
 def test_each_is_short():
     for name in PROGRAMS:
         lines = [line for line in (EXAMPLES / name).read_text().splitlines() if line.strip()]
@@ -140,6 +155,14 @@ def test_c():
 
 def test_files_in_c():
     shows_files(c_program("files"), PROVIDER)
+
+
+def test_tools_in_c():
+    calls_tools(c_program("tools"), PROVIDER)
+
+
+def test_tools_in_python():
+    calls_tools(sys.executable, EXAMPLES / "tools.py", PROVIDER)
 
 
 def test_python():

@@ -399,6 +399,9 @@ static bool run_program(struct call *call, struct error *error)
         return false;
     bool ended = execute(call, error);
     tool_calls_end(&call->tool_calls);
+    if (call->tool_calls.made > TOOL_ROWS_LIMIT)
+        call_note(call, "the program has made %llu calls of tools, of which the first are listed",
+                  (unsigned long long)call->tool_calls.made);
     results_end(&call->results, &call->run.results);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {

@@ -126,8 +126,11 @@ void tool_calls_take(struct tool_calls *calls, const unsigned char *payload, siz
         return;
     }
     struct tool_call *call = new_call(calls, &frame);
-    if (!call)
+    if (!call) {
+        refusal = (struct tool_refusal){TOOL_ERROR_UNAVAILABLE, "no memory for the call"};
+        refuse_frame(calls, frame.number, &refusal);
         return;
+    }
     if (check_call(calls, call, &why, message))
         append(calls, call);
     else

@@ -161,6 +161,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     begin_run(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
+    close_fd(fds[RUN_FD_TOOLS]); /* containers carry no calls of tools */
     return run;
 }
 

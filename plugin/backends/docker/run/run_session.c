@@ -201,7 +201,7 @@ static void take_pipes(struct run *run, int fds[CELL_FDS])
 /* false: none is there. The end of any program's cells is that of the session. */
 static bool take_cell_of(struct run *run, size_t program)
 {
-    int fds[CELL_FDS] = {-1, -1, -1, -1, -1, -1, -1};
+    int fds[CELL_FDS] = {[0 ... CELL_FDS - 1] = -1};
     char kind;
     size_t count = 0;
     ssize_t length =

@@ -12,7 +12,7 @@ import os
 import stat
 
 RESULTS = 63  # RUN_RESULTS_FD, the program's own pipe for what it shows
-PROGRAM = 62  # in a container: /dev/null, in the place of the program's own file (main_run.py)
+PROGRAM = 61  # in a container: /dev/null, in the place of the program's own file (main_run.py)
 
 
 def is_own(descriptor, status):

@@ -65,6 +65,7 @@ void call_clear(struct call *call)
     run_clear(&call->run);
     results_clear(&call->results);
     tool_calls_clear(&call->tool_calls);
+    tool_flow_clear(&call->tool_flow);
     tool_list_clear(&call->tools);
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         run_stream_clear(&call->late[i]);

@@ -83,6 +83,7 @@ struct call {
     struct results results;
     struct tool_list tools;         /* of context.tools: those that the request names */
     struct tool_calls tool_calls;   /* of its program */
+    struct tool_flow tool_flow;     /* which of them it has called */
     struct artifact_list artifacts; /* the files that it has left */
     struct session *session; /* whose cell it is; NULL: none, or one that is still to begin */
     struct cells_grant *cells_grant;  /* for its session (gate/cells_grant.h); NULL: none */

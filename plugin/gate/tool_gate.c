@@ -81,11 +81,23 @@ static void write_answers(struct json_draft *draft, const struct tool_call *tool
 {
     json_draft_open(draft, "allowed_decisions", '[');
     json_draft_string(draft, NULL, approval_answer_name(APPROVAL_ANSWER_ALLOW_ONCE));
-    if (tool_call->tool->approval == TOOL_APPROVAL_ASK)
+    if (tool_call->tool->approval != TOOL_APPROVAL_ALWAYS_ASK)
         json_draft_string(draft, NULL, approval_answer_name(APPROVAL_ANSWER_ALLOW_RUN));
     json_draft_string(draft, NULL, approval_answer_name(APPROVAL_ANSWER_DENY));
     json_draft_string(draft, NULL, approval_answer_name(APPROVAL_ANSWER_CANCEL));
     json_draft_close(draft, ']');
+}
+
+/* Why a person is asked about a tool whose definition may not say so. */
+static void write_flow(struct json_draft *draft, const struct call *call,
+                       const struct tool_call *tool_call)
+{
+    bool by_flow = tool_call->flow.decision == APPROVAL_ASK;
+    json_draft_string(draft, "asked_by",
+                      by_flow ? "the policy's tools.flows" : "the tool's definition");
+    if (by_flow)
+        tool_flow_write(&call->tool_flow, &call->configuration.policy->tools, tool_call->name,
+                        &tool_call->flow, "called_before", draft);
 }
 
 /* The hash that an answer is bound to is that of the call, which stands where another request's
@@ -106,6 +118,7 @@ static char *question_text(const struct call *call, const struct tool_call *tool
     json_draft_integer(&draft, "expires_in_ms", (int64_t)expires_in_ms);
     json_draft_boolean(&draft, "in_band", call->configuration.policy->approval_in_band);
     json_draft_string(&draft, "reason", call->request.reason);
+    write_flow(&draft, call, tool_call);
     write_answers(&draft, tool_call);
     json_draft_text(&draft, "arguments", tool_call->arguments, tool_call->arguments_length);
     json_draft_close(&draft, '}');
@@ -125,6 +138,7 @@ bool tool_gate_begin(struct call *call, struct error *error)
         .tools = &call->tools,
         .limits = &call->configuration.policy->tools,
         .run_id = call->run_id,
+        .flow = &call->tool_flow,
         .gate = {.grants = grants,
                  .record = record,
                  .ask = ask,

@@ -162,6 +162,13 @@ struct policy_sessions {
     uint64_t checkpoints; /* that one keeps, each from ahead of a cell; 0: none is made */
 };
 
+/* What is decided on a call of some tools behind one of others: patterns of both. */
+struct policy_tool_flow {
+    char **after;
+    char **then;
+    enum approval_decision decision; /* ASK or DENY */
+};
+
 /* The gateway's tools that programs may call, and how often. Patterns are names, or the beginning
  * of names with "*" behind it. */
 struct policy_tools {
@@ -169,11 +176,13 @@ struct policy_tools {
     char **denied;      /* which wins */
     uint64_t max_calls; /* of one run */
     uint64_t max_in_flight;
-    uint64_t arguments_bytes; /* of one call */
-    uint64_t result_bytes;    /* of one answer */
-    uint64_t call_timeout_ms; /* for one answer, with the wait for an approval */
-    uint64_t wait_total_ms;   /* of one run, that its wall time does not count */
-    uint64_t rate_per_s;      /* calls beyond it wait */
+    uint64_t arguments_bytes;       /* of one call */
+    uint64_t result_bytes;          /* of one answer */
+    uint64_t call_timeout_ms;       /* for one answer, with the wait for an approval */
+    uint64_t wait_total_ms;         /* of one run, that its wall time does not count */
+    uint64_t rate_per_s;            /* calls beyond it wait */
+    struct policy_tool_flow *flows; /* the strictest that applies counts */
+    size_t flow_count;
 };
 
 struct secret_provider;

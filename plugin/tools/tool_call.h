@@ -12,6 +12,7 @@
 #include "approval/approval_decision.h"
 #include "tools/tool_answer.h"
 #include "tools/tool_definition.h"
+#include "tools/tool_flow.h"
 #include "json/canonical.h"
 
 /* X(constant, name) - how it ended, as the result's "calls" and the audit name it. */
@@ -44,6 +45,7 @@ struct tool_call {
     char *arguments; /* the program's own bytes, with a NUL behind them */
     size_t arguments_length;
     char sha256[SHA256_HEX_LENGTH + 1]; /* "": it was refused unread */
+    struct tool_flow_verdict flow;      /* when it was made */
     uint64_t begin_ms;                  /* on CLOCK_MONOTONIC, as is the deadline */
     uint64_t deadline_ms;
     uint64_t token;                     /* of the approval or of the host's answer */

@@ -128,11 +128,14 @@ static void withdraw(struct tool_calls *calls, struct tool_call *call)
         gate->withdraw(gate->user, call);
 }
 
+/* Who has allowed all calls of the run knew of the tools that had been called by then. */
 static bool needs_approval(const struct tool_calls *calls, const struct tool_call *call)
 {
-    bool all_are_allowed = calls->allowed[call->tool - calls->terms.tools->items];
+    size_t allowed = calls->allowed[call->tool - calls->terms.tools->items];
+    bool is_asked_for =
+        call->tool->approval == TOOL_APPROVAL_ASK || call->flow.decision == APPROVAL_ASK;
     return call->tool->approval == TOOL_APPROVAL_ALWAYS_ASK ||
-           (call->tool->approval == TOOL_APPROVAL_ASK && !all_are_allowed);
+           (is_asked_for && allowed <= call->flow.newest);
 }
 
 static uint64_t time_left(const struct tool_call *call)
@@ -234,15 +237,16 @@ static void take_decision(struct tool_calls *calls, struct tool_call *call,
         approval_decision_read(reply->bytes, &decision) &&
         (decision.request_sha256[0] == '\0' || strcmp(decision.request_sha256, call->sha256) == 0);
     bool all = is_good && decision.answer == APPROVAL_ANSWER_ALLOW_RUN &&
-               call->tool->approval == TOOL_APPROVAL_ASK;
+               call->tool->approval != TOOL_APPROVAL_ALWAYS_ASK;
     calls->ends_run |= is_good && decision.answer == APPROVAL_ANSWER_CANCEL;
     if (!all && !(is_good && decision.answer == APPROVAL_ANSWER_ALLOW_ONCE)) {
         fail_listed(calls, call, TOOL_ERROR_APPROVAL_DENIED,
                     is_good && decision.reason[0] != '\0' ? decision.reason : "approval denied");
         return;
     }
-    if (all)
-        calls->allowed[call->tool - calls->terms.tools->items] = true;
+    size_t *allowed = &calls->allowed[call->tool - calls->terms.tools->items];
+    if (all && *allowed <= call->flow.seen)
+        *allowed = call->flow.seen + 1;
     memcpy(call->approver, decision.approver, sizeof(call->approver));
     if (call->approver[0] == '\0')
         (void)snprintf(call->approver, sizeof(call->approver), "host");
@@ -363,7 +367,7 @@ bool tool_calls_begin(struct tool_calls *calls, const struct tool_calls_terms *t
         .inbox = {.wake_fd = -1},
         .rate = {.per_s = terms->limits->rate_per_s},
         .rows = {.order = JSON_ORDER_MADE},
-        .allowed = calloc(terms->tools->count + 1, sizeof(bool)),
+        .allowed = calloc(terms->tools->count + 1, sizeof(size_t)),
     };
     calls->end = &calls->first;
     if (!tool_inbox_open(&calls->inbox, error))

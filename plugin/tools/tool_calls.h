@@ -16,6 +16,7 @@
 #include "run/run_calls.h"
 #include "tools/answer_queue.h"
 #include "tools/tool_call.h"
+#include "tools/tool_flow.h"
 #include "tools/tool_inbox.h"
 #include "tools/tool_rate.h"
 #include "json/json_text.h"
@@ -27,6 +28,7 @@ struct tool_calls_terms {
     const struct tool_list *tools;
     const struct policy_tools *limits;
     const char *run_id;
+    struct tool_flow *flow; /* what has been called: this run's, or its session's */
     struct tool_gate gate;
 };
 
@@ -37,9 +39,11 @@ struct tool_calls {
     struct tool_rate rate;
     struct tool_call *first; /* that have not ended, oldest first */
     struct tool_call **end;
-    bool *allowed;    /* by the index of the selection: an approver has allowed all of this run */
-    uint64_t made;    /* so many have come */
-    size_t in_flight; /* an approver or the host has them */
+    /* By the index of the selection: an approver has allowed all of this run, who was asked when
+     * so many tools, and one more, had been called. 0: none has. */
+    size_t *allowed;
+    uint64_t made;        /* so many have come */
+    size_t in_flight;     /* an approver or the host has them */
     size_t waiting_bytes; /* of the arguments of those that wait for their turn */
     struct answer_queue answers;
     bool has_ended;         /* nothing is begun any more */

@@ -39,6 +39,23 @@ static bool check_arguments(const struct tool_call *call, char message[TOOL_SCHE
     return result.fits;
 }
 
+/* Judged as the call comes: what it carries, no later call has brought. */
+static bool check_flow(struct tool_calls *calls, struct tool_call *call,
+                       char message[TOOL_SCHEMA_MESSAGE_SIZE])
+{
+    struct tool_flow *flow = calls->terms.flow;
+    const struct policy_tools *policy = calls->terms.limits;
+    call->flow = tool_flow_judge(flow, policy, call->name);
+    if (call->flow.decision == APPROVAL_DENY) {
+        (void)snprintf(message, TOOL_SCHEMA_MESSAGE_SIZE,
+                       "the policy does not allow %s any more once %s has been called", call->name,
+                       tool_flow_denied_by(flow, policy, call->name));
+        return false;
+    }
+    tool_flow_note(flow, call->name);
+    return true;
+}
+
 /* Whether the call may wait for its turn; else why not. */
 static bool check_call(struct tool_calls *calls, struct tool_call *call, enum tool_error_code *ret,
                        char message[TOOL_SCHEMA_MESSAGE_SIZE])
@@ -65,7 +82,10 @@ static bool check_call(struct tool_calls *calls, struct tool_call *call, enum to
         return false;
     *ret = TOOL_ERROR_ACCESS_DENIED;
     put_message(message, "the gateway does not grant this tool");
-    return gate->grants(gate->user, call->tool);
+    if (!gate->grants(gate->user, call->tool))
+        return false;
+    *ret = TOOL_ERROR_POLICY_DENIED;
+    return check_flow(calls, call, message);
 }
 
 static void append(struct tool_calls *calls, struct tool_call *call)

@@ -27,3 +27,11 @@ bool name_pattern_matches(const char *pattern, const char *name)
     return star ? strncmp(pattern, name, (size_t)(star - pattern)) == 0
                 : strcmp(pattern, name) == 0;
 }
+
+bool name_patterns_match(char *const *patterns, const char *name)
+{
+    for (; *patterns; patterns++)
+        if (name_pattern_matches(*patterns, name))
+            return true;
+    return false;
+}

@@ -14,3 +14,5 @@ bool tool_name_valid(const char *name);
 /* A name in which "*" is nowhere but at the end. */
 bool name_pattern_valid(const char *pattern);
 bool name_pattern_matches(const char *pattern, const char *name);
+/* Does one of them? NULL ends the list. */
+bool name_patterns_match(char *const *patterns, const char *name);

@@ -87,6 +87,13 @@ static const struct {
     {"sandboxes_kept", "sandboxes_kept_total", "counter",
      "Cells of a session that had executed others before."},
     {"sessions", "sessions", "gauge", "Sessions that live."},
+    {"tool_calls_ok", "tool_calls_ok_total", "counter", "Programs' calls of tools that went well."},
+    {"tool_calls_error", "tool_calls_error_total", "counter",
+     "Programs' calls of tools that failed."},
+    {"tool_calls_denied", "tool_calls_denied_total", "counter",
+     "Programs' calls of tools that were refused."},
+    {"tool_calls_cancelled", "tool_calls_cancelled_total", "counter",
+     "Programs' calls of tools that were open when their run ended."},
 };
 
 static void write_counts(FILE *out, const json_t *counters)

@@ -17,6 +17,7 @@
 #include "run/backend_client.h"
 #include "run/readiness.h"
 #include "session/session.h"
+#include "tools/tool_count.h"
 #include "json/json_text.h"
 
 static atomic_uint_fast64_t calls_run;
@@ -40,6 +41,7 @@ void status_after_fork(void)
     for (size_t i = 0; i < COUNT_OF(sandboxes); i++)
         atomic_store(&sandboxes[i], 0);
     atomic_store(&calls_too_many, 0);
+    tool_count_after_fork();
 }
 
 json_t *status_error(const struct error *error)
@@ -215,10 +217,23 @@ static void add_sweep(json_t *status, const struct policy *policy)
     (void)json_object_set_new(status, "sweep", sweep);
 }
 
+/* One for each way in which a call of a tool can end. */
+static bool add_tool_counts(json_t *counters)
+{
+    for (int i = 0; i < TOOL_CALL_STATUS_COUNT; i++) {
+        char name[32];
+        enum tool_call_status status = (enum tool_call_status)i;
+        (void)snprintf(name, sizeof(name), "tool_calls_%s", tool_call_status_name(status));
+        if (json_object_set_new(counters, name, json_integer((json_int_t)tool_count(status))) != 0)
+            return false;
+    }
+    return true;
+}
+
 json_t *status_counters(void)
 {
     const struct admission_counts admission = admission_count();
-    return json_pack(
+    json_auto_t *counters = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
         (json_int_t)call_count(), "calls_running", (json_int_t)admission.running, "calls_queued",
         (json_int_t)admission.queued, "calls_waiting_for_approval",
@@ -229,6 +244,7 @@ json_t *status_counters(void)
         (json_int_t)atomic_load(&sandboxes[SANDBOX_COPIED]), "sandboxes_ready",
         (json_int_t)atomic_load(&sandboxes[SANDBOX_READY]), "sandboxes_kept",
         (json_int_t)atomic_load(&sandboxes[SANDBOX_KEPT]), "sessions", (json_int_t)session_count());
+    return counters && add_tool_counts(counters) ? TAKE_POINTER(counters) : NULL;
 }
 
 static const char *const pool_states[] = {

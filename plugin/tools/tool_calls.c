@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "tool_provider.h"
+#include "tools/tool_count.h"
 #include "tools/tool_reply.h"
 
 static uint64_t now_us(void)
@@ -59,6 +60,7 @@ static void end_call(struct tool_calls *calls, struct tool_call *call,
     if (answer)
         answer_queue_add(&calls->answers, call->number, answer);
     add_row(calls, call);
+    tool_count_end(call->status);
     (void)gate->record(gate->user, call, true); /* its start is stored */
     tool_call_free(call);
 }

@@ -174,4 +174,15 @@ def test_always_ask_stays_so_in_a_flow():
     tap.lacks(json.dumps([question["allowed_decisions"] for question in host.requests]), "allow_run")
 
 
+def test_how_calls_end_is_counted():
+    use(flows=[{**SENDING, "decision": "deny"}])
+    names = [f"tool_calls_{outcome}" for outcome in ("ok", "error", "denied", "cancelled")]
+    before = provider.counters()
+    outcomes("add add add nothing nothing read_inbox send_email", tools=MAIL)
+    run("call(1, 'add', {})\nos.stat('/')", serve=lambda host, token, call: None, tools=MAIL)
+    after = provider.counters()
+    tap.equal([after[name] - before[name] for name in names], [4, 2, 1, 1])
+    tap.equal(sorted(name for name in after if name.startswith("tool_calls_")), sorted(names))
+
+
 tap.run(globals())

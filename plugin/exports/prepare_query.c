@@ -174,7 +174,7 @@ static bool answer_offer(const json_t *json, json_t *text, struct error *error)
         !context_parse(context_json, &context, error) ||
         !narrowing_check(&context.narrowing, configuration.policy, error))
         return false;
-    const struct offer offer = {&configuration, &context.narrowing, grants};
+    const struct offer offer = {&configuration, &context.narrowing, grants, &context.tools};
     json_t *schemas = json_pack("{s:o}", "code_execute", offer_input_schema(&offer));
     return add(text, "input_schemas", schemas, error);
 }

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "gate/offer_tools.h"
 #include "request/input_schema.h"
 #include "request/request_fields.h"
 #include "vocabulary/capability.h"
@@ -17,7 +18,7 @@ static const struct policy *policy_of(const struct offer *offer)
     return offer->configuration->policy;
 }
 
-static bool grants(const struct offer *offer, enum capability capability, const char *parameter)
+bool offer_grants(const struct offer *offer, enum capability capability, const char *parameter)
 {
     return capability_list_grants(policy_of(offer)->capabilities, capability, parameter) &&
            (!offer->narrowing ||
@@ -27,7 +28,7 @@ static bool grants(const struct offer *offer, enum capability capability, const 
 
 static bool offers_network(const struct offer *offer)
 {
-    return policy_of(offer)->network_allowed && grants(offer, CAPABILITY_NETWORK, NULL) &&
+    return policy_of(offer)->network_allowed && offer_grants(offer, CAPABILITY_NETWORK, NULL) &&
            (!offer->narrowing || narrowing_leaves_network(offer->narrowing));
 }
 
@@ -38,7 +39,7 @@ static bool grants_one_of(const struct offer *offer, char *const *list)
     size_t length = strlen(name);
     for (; list && *list; list++)
         if (strncmp(*list, name, length) == 0 && (*list)[length] == '=' &&
-            grants(offer, CAPABILITY_SECRETS, *list + length + 1))
+            offer_grants(offer, CAPABILITY_SECRETS, *list + length + 1))
             return true;
     return false;
 }
@@ -46,10 +47,10 @@ static bool grants_one_of(const struct offer *offer, char *const *list)
 static bool offers_secrets(const struct offer *offer)
 {
     for (char *const *secret = policy_of(offer)->secrets; secret && *secret; secret++) {
-        if (strcmp(*secret, "*") != 0 && grants(offer, CAPABILITY_SECRETS, *secret))
+        if (strcmp(*secret, "*") != 0 && offer_grants(offer, CAPABILITY_SECRETS, *secret))
             return true;
         if (strcmp(*secret, "*") == 0 &&
-            (grants(offer, CAPABILITY_SECRETS, NULL) ||
+            (offer_grants(offer, CAPABILITY_SECRETS, NULL) ||
              grants_one_of(offer, policy_of(offer)->capabilities) ||
              grants_one_of(offer, offer->host) ||
              (offer->narrowing && grants_one_of(offer, offer->narrowing->capabilities))))
@@ -68,7 +69,7 @@ static char **images_of(const struct offer *offer)
 {
     const struct policy *policy = policy_of(offer);
     CLEANUP(cleanup_string_list) char **images = string_list_new(0);
-    if (!has_images(offer) || !grants(offer, CAPABILITY_IMAGE, NULL))
+    if (!has_images(offer) || !offer_grants(offer, CAPABILITY_IMAGE, NULL))
         return TAKE_POINTER(images);
     for (size_t i = 0; i < policy->images.count; i++) {
         const char *name = policy->images.by_language[i].name;
@@ -102,6 +103,15 @@ static bool offers_language(const struct offer *offer, const char *name)
     return image && policy_image_is_settled(policy, image->name);
 }
 
+static bool offers_tools(const struct offer *offer)
+{
+    if (!sandbox_mode_row(offer->configuration->mode)->carries_tools)
+        return false;
+    if (offer->tools)
+        return offer_tools_has_some(offer);
+    return policy_of(offer)->tools.allowed[0] && offer_grants(offer, CAPABILITY_TOOLS, NULL);
+}
+
 static bool offers_member(const struct offer *offer, const struct request_field *field)
 {
     switch (field->capability) {
@@ -117,17 +127,15 @@ static bool offers_member(const struct offer *offer, const struct request_field 
     case CAPABILITY_SESSION:
         return policy_of(offer)->sessions.max_total > 0 &&
                sandbox_mode_row(offer->configuration->mode)->session_runners != 0 &&
-               grants(offer, CAPABILITY_SESSION, NULL);
+               offer_grants(offer, CAPABILITY_SESSION, NULL);
     case CAPABILITY_TOOLS:
-        return policy_of(offer)->tools.allowed[0] &&
-               sandbox_mode_row(offer->configuration->mode)->carries_tools &&
-               grants(offer, CAPABILITY_TOOLS, NULL);
+        return offers_tools(offer);
     case CAPABILITY_FILES:
     case CAPABILITY_MODE_NONE:
     case CAPABILITY_COUNT:
         break;
     }
-    return grants(offer, field->capability, NULL);
+    return offer_grants(offer, field->capability, NULL);
 }
 
 /* Writes default and ceiling of a member that asks for a limit, of all languages that are offered.
@@ -137,7 +145,7 @@ static bool offer_limit(const struct offer *offer, const struct request_field *f
 {
     const struct policy *policy = policy_of(offer);
     const struct policy_limit_row *row = policy_limit_find(field->policy_limit);
-    bool extended = grants(offer, CAPABILITY_LIMITS_EXTENDED, NULL);
+    bool extended = offer_grants(offer, CAPABILITY_LIMITS_EXTENDED, NULL);
     uint64_t least_usual = UINT64_MAX;
     uint64_t most_usual = 0;
     uint64_t maximum = 0;
@@ -224,7 +232,9 @@ json_t *offer_input_schema(const struct offer *offer)
             return NULL;
     }
     json_t *image = json_object_get(properties, "image");
-    if (!name_languages(offer, schema) || (image && !name_images(offer, image)))
+    json_t *tools = offer->tools ? json_object_get(properties, "tools") : NULL;
+    if (!name_languages(offer, schema) || (image && !name_images(offer, image)) ||
+        (tools && !offer_tools_describe(offer, tools)))
         return NULL;
     return TAKE_POINTER(schema);
 }

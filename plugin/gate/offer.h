@@ -8,16 +8,23 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "policy/configuration.h"
 #include "policy/narrowing.h"
+#include "tools/tool_definition.h"
+#include "vocabulary/capability.h"
 
 struct offer {
     const struct configuration *configuration;
     const struct narrowing *narrowing; /* NULL: none */
     char *const *host; /* entries of capability.h that the host grants; NULL: it has not said */
+    const struct tool_list *tools; /* the context's; NULL: there is no context */
 };
+
+/* As policy, context and host say. */
+bool offer_grants(const struct offer *offer, enum capability capability, const char *parameter);
 
 /* A new reference, NULL when out of memory. */
 json_t *offer_input_schema(const struct offer *offer);

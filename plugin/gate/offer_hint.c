@@ -74,7 +74,8 @@ void offer_hint_input(const struct call *call, struct error *error)
     }
     if (!context_parse(call->host.context_json, &context, &ignored))
         return; /* and so it is for this */
-    const struct offer offer = {configuration, &context.narrowing, ask_host(call, &grants)};
+    const struct offer offer = {configuration, &context.narrowing, ask_host(call, &grants),
+                                &context.tools};
     if (of_members)
         hint_members(&offer, error);
     else
@@ -87,7 +88,7 @@ void offer_hint_language(const struct call *call, const char *operators_part, st
     bool ask = sandbox_mode_row(call->configuration.mode)->has_images;
     struct host_grants grants;
     const struct offer offer = {&call->configuration, &call->context.narrowing,
-                                ask ? ask_host(call, &grants) : NULL};
+                                ask ? ask_host(call, &grants) : NULL, &call->context.tools};
     hint_languages(&offer, operators_part, error);
 }
 
@@ -97,7 +98,7 @@ void offer_hint_image(const struct call *call, bool language_has_its_own, struct
     char add_image[80];
     struct host_grants grants;
     const struct offer offer = {&call->configuration, &call->context.narrowing,
-                                ask_host(call, &grants)};
+                                ask_host(call, &grants), &call->context.tools};
     (void)snprintf(add_image, sizeof(add_image),
                    "add an image for this one to the policy's \"%s.images\"",
                    sandbox_mode_name(call->configuration.mode));

@@ -42,10 +42,15 @@ static bool is_ours(const char *name)
     return strcmp(name, "code_execute") == 0 || strcmp(name, "sandbox.exec") == 0;
 }
 
+bool tool_plan_allows(const struct policy *policy, const char *name)
+{
+    return !is_ours(name) && policy_allows_tool(policy, name);
+}
+
 static bool may_be_called(const void *user, const struct tool_definition *tool)
 {
     const struct call *call = user;
-    return !is_ours(tool->name) && policy_allows_tool(call->configuration.policy, tool->name);
+    return tool_plan_allows(call->configuration.policy, tool->name);
 }
 
 static bool refuse_tool(const char *name, struct error *error)

@@ -185,4 +185,37 @@ def test_how_calls_end_is_counted():
     tap.equal(sorted(name for name in after if name.startswith("tool_calls_")), sorted(names))
 
 
+def offered(tools, capabilities=("sandbox.exec", "sandbox.exec.tools")):
+    """The schema that a gateway shows a model for callers with these tools; None: its context says nothing of tools."""
+    context = {} if tools is None else {"tools": [entry if isinstance(entry, dict) else tool(entry) for entry in tools]}
+    status, answer = provider.prepare(offer={"capabilities": list(capabilities), "context_json": json.dumps(context)})
+    tap.equal((status, answer["error"]), (OK, None))
+    return answer["input_schemas"]["code_execute"]
+
+
+def test_a_model_hears_of_tools_where_there_are_some():
+    use(allowed=["jira.*", "query", "code_execute"], denied=["jira.delete"])
+    query = {"name": "query", "description": " \n\tReads the sales\x1b database.\nSecond line.", "title": "Query", "approval": "never",
+             "input_schema": {"type": "object", "properties": {"sql": {"type": "string"}, "limit": {"type": "integer"}}}}
+    told = offered([query, "mail", "jira.delete", {"name": "jira.find", "title": "Finds issues.", "input_schema": {}}, "code_execute", "jira.x"])
+    tap.equal(told["properties"]["tools"]["description"].splitlines()[1:],
+              ["- query(sql, limit): Reads the sales  database.", "- jira.find(): Finds issues.", "- jira.x(x)"])
+    nothing = json.dumps(offered(None))
+    for tools, capabilities in ((), ()), (("mail", "jira.delete", "code_execute"), ()), (("query",), ("sandbox.exec",)), (("query",), ("sandbox.exec", "sandbox.exec.tools=other")):
+        tap.equal(json.dumps(offered(tools, *([capabilities] if capabilities else []))), nothing, (tools, capabilities))
+    tap.lacks(nothing, "tools")
+    tap.contains(json.dumps(offered(["query"], ("sandbox.exec", "sandbox.exec.tools=query"))), "- query(x)")
+
+
+def test_what_a_model_hears_of_tools_is_bounded():
+    use()
+    long = [{"name": f"t{n:03}" + "n" * 124, "description": "\u00e4" * 500, "input_schema": {"type": "object", "properties": {f"p{i:02}": {} for i in range(60)}}} for n in range(256)]
+    for tools in long, [f"tool_of_a_server_{n}" for n in range(256)]:
+        words = offered(tools)["properties"]["tools"]["description"]
+        lines = words.splitlines()[1:]
+        tap.true(len(words.encode()) < 4096 and max(len(line.encode()) for line in lines) < 256, words)
+        tap.equal(lines[-1].split()[:5], [str(256 - len(lines) + 1), "more", "are", "not", "listed:"])
+        tap.true(len(lines) > 10, lines)
+
+
 tap.run(globals())

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from modes import Provider, adopt_orphans
 from provider import ALLOW, DENY, LATER, NOT_RUN, OK
-from tool_host import RAW, ToolHost, tool, value
+from tool_host import RAW, ToolHost, text, tool, value
 
 adopt_orphans()
 provider = Provider()
@@ -216,6 +216,27 @@ def test_what_a_model_hears_of_tools_is_bounded():
         tap.true(len(words.encode()) < 4096 and max(len(line.encode()) for line in lines) < 256, words)
         tap.equal(lines[-1].split()[:5], [str(256 - len(lines) + 1), "more", "are", "not", "listed:"])
         tap.true(len(lines) > 10, lines)
+
+
+def test_names_that_collide():
+    """Each tool is called by its own name, whatever identifiers are made of the names; none of them hides a part of the module."""
+    use()
+    names = ["a.b", "a_b", "a-b", "a/b", "class", "None", "call", "ToolError", "__init__", "__class__", "aio", "names", "é", "1st", "describe"]
+
+    def serve(host, token, call):
+        host.reply(token, text(call["name"]))
+    code = ("import tools\nfor name in tools.names():\n    told = tools.describe(name)\n"
+            "    identifier = told['identifier']\n    assert tools.call(name, {}) == name, name\n"
+            "    assert getattr(tools, identifier)() == name, identifier\n    print(identifier)\n"
+            "assert issubclass(tools.ToolError, Exception) and callable(tools.search) and tools.aio.call\n"
+            "assert not hasattr(tools, '__path__')\n"
+            "try: tools.call('class_', {})\nexcept tools.ToolError as error: print(error.code)")
+    host, result = run(code, raw="", serve=serve, tools=names)
+    *identifiers, last = result["stdout"].split()
+    tap.equal((len(set(identifiers)), last), (len(names), "unknown_tool"), identifiers)
+    tap.equal(sorted({call["name"] for _, call, _ in host.calls}), sorted(names))
+    tap.true(all(word.isidentifier() for word in identifiers), identifiers)
+    tap.true(not {"class", "None", "call", "ToolError", "__init__", "__class__", "aio", "names", "describe"} & set(identifiers), identifiers)
 
 
 tap.run(globals())

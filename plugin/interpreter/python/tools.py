@@ -323,7 +323,8 @@ def call(name, arguments=None, /):
 def get_attribute(name):
     if name == "__all__":
         return [*attributes(), "ToolError", "aio"]
-    if name.startswith("__") and name.endswith("__"):  # Python asks for some that most modules do not have
+    # Python asks for some that most modules do not have. An identifier of a tool that begins so has one underscore more.
+    if name.startswith("__") and name.endswith("__") and not name.startswith("___"):
         raise AttributeError(f"module {MODULE!r} has no attribute {name!r}")
     return tools.function(name, Tool)
 

@@ -45,9 +45,9 @@ enum case_result case_pass_with(struct conformance *conformance, const char *for
 const struct conformance_row *conformance_row_at(size_t index)
 {
     static const struct conformance_row *const tables[] = {
-        conformance_load_rows,     conformance_call_rows,   conformance_callback_rows,
-        conformance_answer_rows,   conformance_secret_rows, conformance_file_rows,
-        conformance_lifecycle_rows};
+        conformance_load_rows,   conformance_call_rows,     conformance_callback_rows,
+        conformance_answer_rows, conformance_secret_rows,   conformance_file_rows,
+        conformance_tool_rows,   conformance_lifecycle_rows};
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         for (const struct conformance_row *row = tables[i]; row->name; row++) {
             if (index-- == 0)

@@ -53,6 +53,8 @@ extern const struct conformance_row conformance_answer_rows[];
 extern const struct conformance_row conformance_secret_rows[];
 /* The host's files, and files that it keeps. */
 extern const struct conformance_row conformance_file_rows[];
+/* The host's tools, which programs call. */
+extern const struct conformance_row conformance_tool_rows[];
 /* Cancelling, ending, reloading, and being a good guest. */
 extern const struct conformance_row conformance_lifecycle_rows[];
 

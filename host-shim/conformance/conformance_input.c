@@ -118,3 +118,17 @@ char *conformance_input_leaving_file(const json_t *tool)
         return NULL;
     return shell_program("head -c 2000000 /dev/zero >out.bin");
 }
+
+static const char calling_program[] =
+    "import tools\n"
+    "try: print(tools.call(\"conformance\", {}))\n"
+    "except tools.ToolError: print(\"" CONFORMANCE_TOOL_ERROR "\")";
+
+char *conformance_input_calling_tool(const json_t *tool)
+{
+    if (!member_schema(tool, "tools"))
+        return NULL;
+    json_auto_t *input = json_pack("{s:s, s:s, s:[s]}", "language", "python", "code",
+                                   calling_program, "tools", "conformance");
+    return json_compact(input);
+}

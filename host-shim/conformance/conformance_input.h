@@ -26,3 +26,9 @@ char *conformance_input_with_secret(const json_t *tool);
 char *conformance_input_with_file(const json_t *tool, const char *ref);
 /* A program that leaves a file, too large for the result; NULL as above. */
 char *conformance_input_leaving_file(const json_t *tool);
+
+/* What the program prints when its call has failed. */
+#define CONFORMANCE_TOOL_ERROR "conformance-tool-error"
+/* A program that calls the probe's tool and prints what it says; NULL: the tool's programs call
+ * none. */
+char *conformance_input_calling_tool(const json_t *tool);

@@ -106,6 +106,22 @@ static void store_file(void *user, const char *file_json, int32_t descriptor, ch
     probe_store_answer(&enter(user)->stored, file_json, descriptor, uri, capacity, length, verdict);
 }
 
+static void call_tool(void *user, uint64_t token, const char *call_json, uint32_t *verdict)
+{
+    struct probe_host *probe = enter(user);
+    if (probe->cancels_called)
+        (void)provider_of(probe)->cancel(probe->host.call_id);
+    if (probe->inner)
+        probe_host_invoke_good(probe->inner);
+    probe->tools.reply_call = provider_of(probe)->reply_call;
+    probe_tools_call(&probe->tools, token, call_json, verdict);
+}
+
+static void cancel_tool_call(void *user, uint64_t token)
+{
+    probe_tools_cancel(&enter(user)->tools, token);
+}
+
 static void outcome_clear(struct outcome *outcome)
 {
     free(outcome->text);
@@ -119,6 +135,7 @@ void probe_host_reset(struct probe_host *probe)
     struct conformance *conformance = probe->conformance;
     outcome_clear(&probe->outcome);
     probe_open_clear(&probe->opened);
+    probe_tools_clear(&probe->tools);
     *probe = (struct probe_host){
         .host = {.struct_size = sizeof(probe->host),
                  .abi_version = TOOL_ABI_VERSION,
@@ -131,7 +148,9 @@ void probe_host_reset(struct probe_host *probe)
                  .on_output = on_output,
                  .log = log_line,
                  .open_file = open_file,
-                 .store_file = store_file},
+                 .store_file = store_file,
+                 .call_tool = call_tool,
+                 .cancel_tool_call = cancel_tool_call},
         .conformance = conformance,
         .verdict = {[GRANT_CAPABILITY] = TOOL_VERDICT_ALLOW,
                     [GRANT_APPROVAL] = TOOL_VERDICT_ALLOW,
@@ -140,6 +159,10 @@ void probe_host_reset(struct probe_host *probe)
                    .verdict = TOOL_VERDICT_ALLOW},
         .opened = {.size = PROBE_FILE_SIZE, .verdict = TOOL_VERDICT_ALLOW},
         .stored = {.verdict = TOOL_VERDICT_ALLOW},
+        .tools = {.reply = PROBE_TOOL_REPLY,
+                  .reply_length = strlen(PROBE_TOOL_REPLY),
+                  .reply_times = 1,
+                  .verdict = TOOL_VERDICT_LATER},
     };
 }
 
@@ -158,6 +181,7 @@ void probe_host_free(struct probe_host **probe)
     if (*probe) {
         outcome_clear(&(*probe)->outcome);
         probe_open_clear(&(*probe)->opened);
+        probe_tools_clear(&(*probe)->tools);
     }
     free(TAKE_POINTER(*probe));
 }

@@ -12,6 +12,7 @@
 
 #include "conformance/conformance_case.h"
 #include "conformance/probe_files.h"
+#include "conformance/probe_tools.h"
 #include "tool_provider.h"
 
 /* The callbacks without which nothing may run. */
@@ -53,6 +54,9 @@ struct probe_host {
     struct probe_host_secret secret;
     struct probe_open opened;  /* what open_file does, and has done */
     struct probe_store stored; /* the same of store_file */
+    struct probe_tools tools;  /* the same of call_tool */
+    bool cancels_called;       /* call_tool cancels the run from inside */
+    struct probe_host *inner;  /* or calls the provider by this one, which is borrowed; or NULL */
     const char *reply;         /* a decision that request_approval gives from inside; or NULL */
     int32_t reply_codes[2];    /* of the first and the second reply */
     bool cancels;              /* request_approval cancels the call from inside */

@@ -40,10 +40,11 @@ class CodeExecute(HostTest):
         return self.toolhost(*arguments, TOOLHOST_PLUGIN=PROVIDER, **more)
 
     def test_conformance(self):
-        policy = self.path("policy.json", b'{"secrets": {"allowed": ["conformance"]}}')
+        policy = self.path("policy.json", b'{"secrets": {"allowed": ["conformance"]}, "tools": {"allowed": ["conformance"]}}')
         done = self.toolhost("conformance", PROVIDER, timeout=600, CODE_EXEC_POLICY=policy)
         self.assertEqual(done.returncode, 0, done.stdout.decode())
         self.assertIn(b" - secret-kept\n", done.stdout, "secrets are given under that policy")
+        self.assertEqual(re.findall(rb" - tool-\S+ # SKIP.*", done.stdout), [], "tools can be called under that policy")
 
     def test_run(self):
         self.needs_its_mode()

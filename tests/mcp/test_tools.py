@@ -9,7 +9,7 @@ import subprocess
 
 import node_packages
 import tap
-from client import CODE_EXECUTE, FIXTURES, PATIENCE, TOOLHOST, McpTest
+from client import CODE_EXECUTE, PATIENCE, TOOLHOST, McpTest
 
 PROVIDER = os.environ["CALLING_PROVIDER"]
 SERVER = os.environ["TOOL_SERVER"]
@@ -367,7 +367,7 @@ class Started(ToolsTest):
         self.assertIn("No such file", self.refused(os.path.join(self.home, "none")))
 
     def test_a_provider_that_cannot(self):
-        path = os.path.join(FIXTURES, "fixture_none.so")
+        path = os.environ["CONFORMANCE_PROVIDER"]
         self.assertIn("does not support --tools-from", self.refused(self.configured({}), plugin=path))
 
     def test_a_server_of_its_own(self):

@@ -82,6 +82,8 @@ void answer_queue_add(struct answer_queue *queue, uint32_t number, const struct 
     tool_answer_frame_header(number, answer, head);
     append(queue, head, sizeof(head));
     append(queue, answer->bytes, answer->length);
+    if (answer->form == TOOL_ANSWER_ERROR)
+        queue->errors += sizeof(head) + answer->length;
 }
 
 bool answer_queue_has_some(const struct answer_queue *queue)
@@ -92,6 +94,11 @@ bool answer_queue_has_some(const struct answer_queue *queue)
 bool answer_queue_is_full(const struct answer_queue *queue)
 {
     return waiting(queue) > queue->full;
+}
+
+bool answer_queue_is_flooded(const struct answer_queue *queue)
+{
+    return answer_queue_is_full(queue) && queue->errors > REFUSALS_BYTES;
 }
 
 void answer_queue_write(struct answer_queue *queue, int socket)
@@ -109,6 +116,7 @@ void answer_queue_write(struct answer_queue *queue, int socket)
             return;
         explicit_bzero(queue->bytes + queue->sent, (size_t)sent);
         queue->sent += (size_t)sent;
+        queue->errors -= queue->errors < (size_t)sent ? queue->errors : (size_t)sent;
     }
     if (waiting(queue) == 0) {
         queue->length = 0;

@@ -19,6 +19,7 @@ struct answer_queue {
     size_t capacity;
     size_t sent;
     size_t full;     /* from so many bytes that wait on, nothing more is begun */
+    size_t errors;   /* bytes of errors that were added, less what has been sent since */
     bool has_closed; /* the program reads no answer any more */
 };
 
@@ -30,6 +31,9 @@ void answer_queue_clear(struct answer_queue *queue);
 void answer_queue_add(struct answer_queue *queue, uint32_t number,
                       const struct tool_answer *answer);
 bool answer_queue_has_some(const struct answer_queue *queue);
+/* Nothing more is begun: the answers to what is under way wait behind these. */
 bool answer_queue_is_full(const struct answer_queue *queue);
+/* It is full, and not only of such answers: the program makes calls and does not read. */
+bool answer_queue_is_flooded(const struct answer_queue *queue);
 /* As much as the socket takes now; -1: there is none any more. */
 void answer_queue_write(struct answer_queue *queue, int socket);

@@ -131,14 +131,15 @@ static void refuse_frame(struct tool_calls *calls, uint32_t number,
         answer_queue_add(&calls->answers, number, &answer);
 }
 
-/* A program that reads no answer gets no further one, however many calls it makes. */
+/* A program that reads no answer gets no further one, however many calls it makes. One that reads
+ * gets all: large answers may be on their way while it makes the next call. */
 void tool_calls_take(struct tool_calls *calls, const unsigned char *payload, size_t length)
 {
     struct tool_call_frame frame;
     struct tool_refusal refusal;
     char message[TOOL_SCHEMA_MESSAGE_SIZE];
     enum tool_error_code why;
-    if (calls->has_ended || answer_queue_is_full(&calls->answers))
+    if (calls->has_ended || answer_queue_is_flooded(&calls->answers))
         return;
     if (!tool_call_frame_read(payload, length, calls->terms.limits->arguments_bytes, &frame,
                               &refusal)) {

@@ -440,6 +440,19 @@ def test_a_program_that_never_reads():
     tap.true(any("calls of tools" in note for note in result["notes"]), result["notes"])
 
 
+def test_a_call_while_many_answers_wait():
+    """More of them than the gateway begins further calls with. The program makes one before it reads."""
+    use(result_bytes=65536)
+    large = value("x" * 60000)
+
+    def serve(host, token, call):
+        if call["seq"] >= 16:
+            for token, *_ in host.calls if call["seq"] == 16 else host.calls[-1:]:
+                host.reply(token, large)
+    out = printed("import select\nfor n in range(1, 17): call(n, 'add', {})\nselect.select([62], [], [])\ncall(17, 'add', {}); call(18, 'mail', {})\nprint(sorted(answer()[0] for _ in range(18)))", serve)[2]
+    tap.equal(out, f"{list(range(1, 19))}\n")
+
+
 def test_a_program_that_closes_its_ends():
     use()
     host, result, out = printed("call(1, 'add', {})\nos.close(62)\nprint('closed')", lambda host, token, call: host.reply_later(token, value("x" * 300000), 0.05))

@@ -3,16 +3,33 @@
  * tool_invoke(). */
 #include "gate/tool_plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "policy/policy.h"
+#include "vocabulary/language.h"
 #include "vocabulary/pattern.h"
 
 static bool refuse(struct error *error, const char *why)
 {
     error_set(error, ERROR_NOT_SUPPORTED, "request: /tools: %s", why);
     error_set_hint(error, "leave tools out");
+    return false;
+}
+
+static bool refuse_language(struct error *error)
+{
+    char names[128] = "";
+    size_t count;
+    const struct language *languages = languages_all(&count);
+    for (size_t i = 0, length = 0; i < count && length < sizeof(names); i++)
+        if (languages[i].calls_tools)
+            length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+                                       length > 0 ? ", " : "", languages[i].name);
+    error_set(error, ERROR_NOT_SUPPORTED,
+              "request: /tools: programs of this language cannot call tools; these can: %s", names);
+    error_set_hint(error, "leave tools out, or write the program in one of those languages");
     return false;
 }
 
@@ -31,7 +48,7 @@ static bool can_call(const struct call *call, struct error *error)
     if (call->request.session)
         return refuse(error, "a cell of a session cannot call tools");
     if (!call->request.language->calls_tools)
-        return refuse(error, "programs of this language cannot call tools; those in Python can");
+        return refuse_language(error);
     return call->description.preparation.runner != RUN_INTERPRETER_NONE ||
            refuse(error, "the policy's command of this language cannot call tools");
 }

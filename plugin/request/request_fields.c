@@ -212,7 +212,8 @@ static const struct request_field fields[] = {
      .description =
          "Tools that the program may call, by name or by the beginning of names with * behind "
          "it. Python: import tools, then tools.NAME(argument=value), which returns the tool's "
-         "result or raises tools.ToolError. Call them in a loop and print only what you need.",
+         "result or raises tools.ToolError. JavaScript: await tools.NAME({argument: value}). Call "
+         "them in a loop and print only what you need.",
      .read = request_read_tools,
      .value = request_value_tools,
      .write = request_write_tools,

@@ -24,6 +24,7 @@ static const struct language languages[] = {
     {.name = "javascript",
      .aliases = javascript_aliases,
      .has_results = true,
+     .calls_tools = true,
      .cells = RUN_INTERPRETER_NODE},
     {.name = "typescript", .aliases = typescript_aliases},
     {.name = "sh", .aliases = sh_aliases, .cells = RUN_RUNNER_SHELL},

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -132,25 +133,28 @@ class Peer:
     backend, which is not ours then."""
 
     def __init__(self, program, python=sys.executable, tools=TOOLS, files=None, more="", arguments=(), begin=None):
-        self.directory = tempfile.TemporaryDirectory(prefix="ce-tools-")
-        self.tools, self.frames = tools, []
-        home = pathlib.Path(self.directory.name, "home")
-        start = pathlib.Path(self.directory.name, "start")
-        home.mkdir()
-        start.mkdir()
-        for name, content in {"main.py": program, **(files or {})}.items():
-            (home / name).write_text(content)
-        self.variables = {}
+        start = self.write({"main.py": program, **(files or {})}, tools)
         if begin is not None:
             begin(start)
             self.variables = {"CODE_EXECUTE_INTERPRETER": "begin"}
         else:
             own = BEGIN.format(has_tools=tools is not None, directory=str(PARTS / "python"), more=more)
             (start / "sitecustomize.py").write_text(own)
-        self.command, self.home, self.start_directory = [python, "main.py", *arguments], home, start
+        self.command = [python, "main.py", *arguments]
+
+    def write(self, files, tools):
+        """The directory for what begins the program."""
+        self.directory = tempfile.TemporaryDirectory(prefix="ce-tools-")
+        self.tools, self.frames, self.variables = tools, [], {}
+        self.home, self.start_directory = pathlib.Path(self.directory.name, "home"), pathlib.Path(self.directory.name, "start")
+        for directory in self.home, self.start_directory:
+            directory.mkdir()
+        for name, content in files.items():
+            (self.home / name).write_text(content)
+        return self.start_directory
 
     def __enter__(self):
-        results, replies = os.pipe(), os.pipe()
+        results, replies = os.pipe(), self.replies_pair()
         self.results, self.replies = high(results[0]), high(replies[1])
         self.errors = tempfile.TemporaryFile()
         self.output = tempfile.TemporaryFile()
@@ -161,9 +165,14 @@ class Peer:
         self.guard = threading.Timer(SECONDS, self.process.kill)  # a program that hangs fails the case
         self.guard.daemon = True
         self.guard.start()
-        if self.tools is not None:
+        if isinstance(self.tools, list):
             self.send(listing(self.tools))
         return self
+
+    @staticmethod
+    def replies_pair():
+        """The program's end and ours."""
+        return os.pipe()
 
     def of_descriptors(self, results, replies):
         """With those numbers, and no other ones."""
@@ -247,6 +256,22 @@ class Peer:
         return self.read(self.output)
 
 
+class NodePeer(Peer):
+    """A program in JavaScript. NODE_UNDER_TEST of the environment: another Node. name: of the program's file."""
+
+    def __init__(self, program, tools=TOOLS, files=None, name="main.js"):
+        start = self.write({name: program, **(files or {})}, tools)
+        (start / "begin.js").write_text(f"require({json.dumps(str(PARTS / 'node/results.js'))}).begin();")
+        self.command = [os.environ.get("NODE_UNDER_TEST", "node"), "--require", str(start / "begin.js"), name]
+
+    def replies_pair(self):
+        if self.tools is None:  # the descriptor is another file then
+            return os.pipe()
+        program, ours = socket.socketpair()
+        program.shutdown(socket.SHUT_WR)
+        return program.detach(), ours.detach()
+
+
 def high(fd):
     """Out of the way of the descriptors that a program gets."""
     copy = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100)
@@ -258,8 +283,8 @@ def echo(call):
     return of_json(call.number, call.arguments)
 
 
-def run(program, respond=echo, **how):
+def run(program, respond=echo, kind=Peer, **how):
     """The output of a program whose calls are answered at once."""
-    with Peer(program, **how) as peer:
+    with kind(program, **how) as peer:
         peer.serve(respond)
         return peer.end()

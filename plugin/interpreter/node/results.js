@@ -10,7 +10,7 @@ const { addHook } = require('./last_expression.js'); // before there is a run to
 
 delete require.cache[`${__dirname}/last_expression.js`];
 
-const RESULTS_FD = 63; // run_description.h
+const RESULTS_FD = 63, TOOLS_FD = 62; // run_description.h
 const RESULT = 1, EXCEPTION = 2, OMITTED = 3; // kinds of frames
 const ITEMS_LIMIT = 64, TEXT_LIMIT = 1 << 20, TOTAL_LIMIT = 16 << 20;
 const LENGTH_LIMIT = 10000; // members of a value, over all its depth
@@ -34,6 +34,7 @@ const channel = {
   untold: Object.create(null), // by reason: what was left out behind the first
   waits: false, // for the end of the program
   hasEnded: false,
+  writer: null, // of tool_channel.js, once the program calls tools: a frame is whole between two of theirs
 
   identityNow() {
     const status = fstatSync(RESULTS_FD);
@@ -63,7 +64,8 @@ const channel = {
     head[4] = kind;
     const frame = Buffer.concat([head, payload]);
     try {
-      for (let written = 0; written < frame.length;) written += writeSync(RESULTS_FD, frame, written);
+      if (this.writer !== null) this.writer(frame);
+      else for (let written = 0; written < frame.length;) written += writeSync(RESULTS_FD, frame, written);
     } catch {
       this.identity = null;
     }
@@ -390,6 +392,24 @@ function hookValue() {
   });
 }
 
+function hasTools() {
+  try {
+    return fstatSync(TOOLS_FD).isSocket();
+  } catch {
+    return false;
+  }
+}
+
+// Nothing of them is loaded before the program asks for the global. One of its own takes that place.
+function offerTools() {
+  const put = (value) => Object.defineProperty(globalThis, 'tools', { value, writable: true, configurable: true });
+  const get = () => {
+    put(require('./tools.js').open(channel, RESULTS_FD, TOOLS_FD));
+    return globalThis.tools;
+  };
+  Object.defineProperty(globalThis, 'tools', { get, set: put, configurable: true });
+}
+
 // false: this run has no results.
 function beginResults() {
   Object.defineProperty(globalThis, 'display', { value: display, writable: true, configurable: true });
@@ -404,6 +424,7 @@ exports.begin = function begin() {
   if (!beginResults()) return;
   watchFatalExceptions();
   hookValue();
+  if (hasTools()) offerTools();
 };
 
 // Instead of begin(), where the run is a session: its cells are told of by the other functions.

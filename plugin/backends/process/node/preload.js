@@ -46,6 +46,17 @@ function beginSession(results) {
   for (const name of ['import_calls', 'session', 'session_streams']) delete require.cache[`${__dirname}/${name}.js`];
 }
 
+// In a thread of the program, whose run has tools.
+function refuseTools() {
+  try {
+    if (!require('fs').fstatSync(62).isSocket()) return; // run_description.h
+  } catch {
+    return;
+  }
+  const put = (value) => Object.defineProperty(globalThis, 'tools', { value, writable: true, configurable: true });
+  Object.defineProperty(globalThis, 'tools', { get: () => require('./tools.js').refuse(), set: put, configurable: true });
+}
+
 // A thread of the program loads this as well: it must not wait, and has no results.
 const option = process.execArgv.indexOf('--require');
 if (require('worker_threads').isMainThread) {
@@ -56,6 +67,8 @@ if (require('worker_threads').isMainThread) {
   } catch {
     // A program runs without results as well.
   }
+} else {
+  refuseTools();
 }
 if (option >= 0 && process.execArgv[option + 1] === __filename) process.execArgv.splice(option, 2);
 module.children.length = 0;

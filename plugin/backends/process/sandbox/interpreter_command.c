@@ -47,6 +47,8 @@ static struct interpreter_file interpreters[RUN_RUNNER_COUNT][16] = {
                               {.name = "results.js"},
                               {.name = "session.js"},
                               {.name = "session_streams.js"},
+                              {.name = "tool_channel.js"},
+                              {.name = "tools.js"},
                               {.name = "code_execute_node.node"}},
     [RUN_RUNNER_SHELL] = {{.name = SHELL_PROGRAM, .executable = true}},
 };

@@ -20,6 +20,7 @@ static const char *const words[APPROVAL_WORD_COUNT] = {
     [APPROVAL_WORD_ALLOW_SESSION] = "allow_session",
     [APPROVAL_WORD_ALLOW_ALWAYS] = "allow_always",
     [APPROVAL_WORD_ALLOW_CELLS] = "allow_cells",
+    [APPROVAL_WORD_ALLOW_RUN] = "allow_run",
     [APPROVAL_WORD_EDIT] = "edit",
     [APPROVAL_WORD_CANCEL] = "cancel",
     [APPROVAL_WORD_UNAVAILABLE] = "unavailable",
@@ -45,7 +46,7 @@ bool approval_word_allows(enum approval_word word)
 {
     return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_ALLOW_SESSION ||
            word == APPROVAL_WORD_ALLOW_ALWAYS || word == APPROVAL_WORD_ALLOW_CELLS ||
-           word == APPROVAL_WORD_EDIT;
+           word == APPROVAL_WORD_ALLOW_RUN || word == APPROVAL_WORD_EDIT;
 }
 
 bool approval_offers(const json_t *request, enum approval_word word)
@@ -56,6 +57,11 @@ bool approval_offers(const json_t *request, enum approval_word word)
     if (!json_is_array(offered))
         return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_DENY;
     return json_list_has(offered, approval_word_name(word));
+}
+
+bool approval_is_of_call(const json_t *request)
+{
+    return strcmp(json_member_string(request, "kind", ""), "tool_call") == 0;
 }
 
 void approval_allow(struct approval_decision *decision, enum approval_word word, const char *reason)

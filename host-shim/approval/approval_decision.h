@@ -16,6 +16,7 @@ enum approval_word {
     APPROVAL_WORD_ALLOW_SESSION,
     APPROVAL_WORD_ALLOW_ALWAYS,
     APPROVAL_WORD_ALLOW_CELLS,
+    APPROVAL_WORD_ALLOW_RUN,
     APPROVAL_WORD_EDIT,
     APPROVAL_WORD_CANCEL,
     APPROVAL_WORD_UNAVAILABLE, /* no approver could be asked, so there is no decision */
@@ -34,6 +35,9 @@ struct approval_decision {
 };
 
 void approval_clear(struct approval_decision *decision);
+
+/* Is it about one call of a tool, which a program that runs makes? */
+bool approval_is_of_call(const json_t *request);
 
 /* How long the request may wait, in milliseconds: its own word within bounds. */
 int approval_wait_ms(const json_t *request);

@@ -63,7 +63,9 @@ static void ask_and_wait(struct approval_store *store, const struct approval_que
     struct failure failure;
     char id[APPROVAL_STORE_ID + 1];
     enum approval_state state = APPROVAL_STATE_GONE;
-    bool pending = question->approver->mode == APPROVAL_PENDING;
+    /* A call of a program that runs never comes again: its answer is waited for. */
+    bool pending =
+        question->approver->mode == APPROVAL_PENDING && !approval_is_of_call(question->request);
     int wait_ms = approval_wait_ms(question->request);
     uint64_t deadline = monotonic_ms() + (uint64_t)wait_ms;
     bool stored =

@@ -5,132 +5,30 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "approval/approval_page.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text_escape.h"
 #include "base/utf8.h"
 
-#define CELLS_SHOWN     20u
-#define NAMES_SHOWN     8u
-#define NAME_SHOWN      24u /* bytes */
-#define LABEL_WIDTH     14
-#define LEAST_COLUMNS   40u
-#define MOST_COLUMNS    400u
-#define LONGEST_SHOWN   16u /* columns of the widest escaped character */
-#define LINE_NUMBER_GAP 10u /* "  1234 | " */
+#define CELLS_SHOWN   20u
+#define NAMES_SHOWN   8u
+#define NAME_SHOWN    24u /* bytes */
+#define LEAST_COLUMNS 40u
 
 static const char unshowable[] = "(cannot be shown)";
-
-struct page {
-    FILE *out;
-    unsigned columns;
-    unsigned row_limit;
-    unsigned rows; /* of the text being written */
-    size_t hidden; /* lines left out, of all texts */
-};
-
-static bool page_is_full(const struct page *page)
-{
-    return page->row_limit != APPROVAL_SHOW_ALL && page->rows >= page->row_limit;
-}
-
-/* One line of untrusted text on as many rows as it needs; the first row's gutter is already
- * written. false when the page ended before the line did. */
-static bool write_rows(struct page *page, const char *text, size_t length, unsigned gutter_columns,
-                       const char *next_gutter)
-{
-    unsigned room = page->columns > gutter_columns + LONGEST_SHOWN ? page->columns - gutter_columns
-                                                                   : LONGEST_SHOWN;
-    unsigned used = 0;
-    bool whole = true;
-    struct escape_words words = {0};
-    while (length > 0) {
-        struct shown_character shown = text_escape_next_of_words(&words, text, length);
-        if (used + shown.columns > room) {
-            page->rows++;
-            whole = !page_is_full(page);
-            if (!whole)
-                break;
-            (void)fprintf(page->out, "\n%s", next_gutter);
-            used = 0;
-        }
-        (void)fputs(shown.text, page->out);
-        used += shown.columns;
-        text += shown.consumed;
-        length -= shown.consumed;
-    }
-    page->rows++;
-    (void)fputc('\n', page->out);
-    return whole;
-}
-
-static size_t count_lines(const char *text, size_t length)
-{
-    size_t lines = 0;
-    while (length > 0) {
-        const char *end = memchr(text, '\n', length);
-        size_t taken = end ? (size_t)(end - text) + 1 : length;
-        text += taken;
-        length -= taken;
-        lines++;
-    }
-    return lines;
-}
-
-static void write_hidden(struct page *page, size_t lines)
-{
-    if (lines == 0)
-        return;
-    page->hidden += lines;
-    (void)fprintf(page->out, "         ... %zu more line%s not shown\n", lines,
-                  lines == 1 ? "" : "s");
-}
-
-/* A text of many lines, numbered. */
-static void show_listing(struct page *page, const char *label, const char *text, size_t length)
-{
-    page->rows = 0;
-    size_t lines = count_lines(text, length);
-    (void)fprintf(page->out, "  %s (%zu line%s, %zu bytes)\n", label, lines, lines == 1 ? "" : "s",
-                  length);
-    for (size_t number = 1; length > 0; number++) {
-        if (page_is_full(page)) {
-            write_hidden(page, lines - number + 1);
-            return;
-        }
-        const char *end = memchr(text, '\n', length);
-        size_t line_length = end ? (size_t)(end - text) : length;
-        (void)fprintf(page->out, "  %5zu | ", number);
-        if (!write_rows(page, text, line_length, LINE_NUMBER_GAP, "        | ")) {
-            write_hidden(page, lines - number + 1);
-            return;
-        }
-        size_t taken = end ? line_length + 1 : length;
-        text += taken;
-        length -= taken;
-    }
-}
-
-/* A value of one line; line breaks in it are escaped like any other control character. */
-static void show_line(struct page *page, const char *label, const char *text, size_t length)
-{
-    page->rows = 0;
-    (void)fprintf(page->out, "  %-*s| ", LABEL_WIDTH, label);
-    if (!write_rows(page, text, length, LABEL_WIDTH + 4, "                | "))
-        write_hidden(page, 1);
-}
 
 static void show_value(struct page *page, const char *label, const json_t *value)
 {
     if (json_is_string(value)) {
-        show_line(page, label, json_string_value(value), json_string_length(value));
+        page_line(page, label, json_string_value(value), json_string_length(value));
         return;
     }
     CLEANUP_FREE char *text = json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (text)
-        show_line(page, label, text, strlen(text));
+        page_line(page, label, text, strlen(text));
     else
-        show_line(page, label, unshowable, strlen(unshowable));
+        page_line(page, label, unshowable, strlen(unshowable));
 }
 
 /* Members that stand on one row, broken between them. */
@@ -138,26 +36,26 @@ struct member_row {
     struct page *page;
     const char *label; /* of the row to come */
     size_t used;
-    char text[MOST_COLUMNS];
+    char text[PAGE_COLUMNS];
 };
 
 static void end_row(struct member_row *row)
 {
     if (row->used == 0)
         return;
-    show_line(row->page, row->label, row->text, row->used);
+    page_line(row->page, row->label, row->text, row->used);
     row->label = "";
     row->used = 0;
 }
 
 static void add_member(struct member_row *row, const char *text)
 {
-    size_t room = row->page->columns - LABEL_WIDTH - 4;
+    size_t room = row->page->columns - PAGE_LABEL_WIDTH - 4;
     size_t length = strlen(text);
     if (row->used + 1 + length > room)
         end_row(row);
     if (length > room) {
-        show_line(row->page, row->label, text, length);
+        page_line(row->page, row->label, text, length);
         row->label = "";
         return;
     }
@@ -199,7 +97,7 @@ static void show_finding(struct page *page, const char *label, const json_t *fin
                  (long long)line, json_member_string(finding, "message", "?"),
                  json_member_string(finding, "rule", "?")) < 0)
         text = NULL;
-    show_line(page, label, text ? text : unshowable, strlen(text ? text : unshowable));
+    page_line(page, label, text ? text : unshowable, strlen(text ? text : unshowable));
 }
 
 static void show_count(struct page *page, const char *label, const json_t *value)
@@ -211,9 +109,19 @@ static void show_count(struct page *page, const char *label, const json_t *value
 static void show_text(struct page *page, const char *label, const json_t *value)
 {
     if (json_is_string(value))
-        show_listing(page, label, json_string_value(value), json_string_length(value));
+        page_listing(page, label, json_string_value(value), json_string_length(value));
     else
         show_value(page, label, value);
+}
+
+/* A line for each member. JSON escapes the line breaks of texts, so that none begins a line. */
+static void show_json(struct page *page, const char *label, const json_t *value)
+{
+    CLEANUP_FREE char *text = json_text(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    if (text)
+        page_listing(page, label, text, strlen(text));
+    else
+        page_line(page, label, unshowable, strlen(unshowable));
 }
 
 /* All members of a file but its content on one line, then the content as it is. */
@@ -227,7 +135,7 @@ static void show_file(struct page *page, const char *label, const json_t *file)
     }
     (void)json_object_del(rest, "content");
     show_value(page, label, rest);
-    show_listing(page, "its content", json_string_value(content), json_string_length(content));
+    page_listing(page, "its content", json_string_value(content), json_string_length(content));
 }
 
 /* New: the last names of a list, shortened. The program has made them up. */
@@ -285,7 +193,7 @@ static void show_earlier_cell(struct page *page, size_t number, const json_t *ce
         write_earlier_cell(out, cell);
         (void)fclose(out);
     }
-    show_line(page, label, text ? text : unshowable, text ? length : strlen(unshowable));
+    page_line(page, label, text ? text : unshowable, text ? length : strlen(unshowable));
 }
 
 static void show_place(struct page *page, const char *label, const json_t *history, size_t count)
@@ -296,7 +204,7 @@ static void show_place(struct page *page, const char *label, const json_t *histo
         (void)snprintf(place, sizeof(place), ", cell %zu", count + 1);
     if (asprintf(&text, "%s%s", json_member_string(history, "id", "?"), place) < 0)
         text = NULL;
-    show_line(page, label, text ? text : unshowable, strlen(text ? text : unshowable));
+    page_line(page, label, text ? text : unshowable, strlen(text ? text : unshowable));
 }
 
 /* A cell can read them, whatever its own request says. */
@@ -307,7 +215,7 @@ static void show_session_secrets(struct page *page, const json_t *secrets, bool 
     if (json_object_size(secrets) == 0)
         return;
     show_value(page, "its secrets", secrets);
-    show_line(page, "", begins ? stay : held, strlen(begins ? stay : held));
+    page_line(page, "", begins ? stay : held, strlen(begins ? stay : held));
 }
 
 /* What ran in a session before decides what the code does there. Not all of it: a question must
@@ -326,7 +234,7 @@ static void show_history(struct page *page, const char *label, const json_t *his
     show_place(page, label, history, unsent + sent);
     show_session_secrets(page, json_object_get(history, "secrets"), unsent + sent == 0);
     if (unsent + first > 0)
-        (void)fprintf(page->out, "  %-*s| ... %zu earlier cell%s not shown\n", LABEL_WIDTH, "",
+        (void)fprintf(page->out, "  %-*s| ... %zu earlier cell%s not shown\n", PAGE_LABEL_WIDTH, "",
                       unsent + first, unsent + first == 1 ? "" : "s");
     for (size_t i = first; i < sent; i++)
         show_earlier_cell(page, unsent + i + 1, json_array_get(cells, i));
@@ -375,6 +283,25 @@ static const struct shown_member first_members[] = {
     {"environment", "environment", show_members, NULL},
 };
 
+static const struct shown_member first_of_call[] = {
+    {"kind", "kind", show_value, NULL},
+    {"tool", "tool", show_value, NULL},
+    {"title", "title", show_value, NULL},
+    {"asked_by", "asked by", show_value, NULL},
+    {"called_before", "called before", show_value, NULL},
+    {"run_id", "run", show_value, NULL},
+    {"seq", "call number", show_value, NULL},
+    {"run_request_sha256", "run's request", show_value, NULL},
+};
+
+static const struct shown_member last_of_call[] = {
+    {"session", "conversation", show_value, NULL},
+    {"reason", "the agent says", show_value, NULL},
+    {"request_sha256", "call sha256", show_value, NULL},
+    {"description", "description", show_text, NULL},
+    {"arguments", "arguments", show_json, NULL},
+};
+
 static const struct shown_member last_members[] = {
     {"session", "conversation", show_value, NULL},
     {"session_history", "session", show_history, NULL},
@@ -389,10 +316,23 @@ static const struct shown_member last_members[] = {
 };
 
 /* About the question, and not about what would run: none is in the request's hash. The arguments
- * repeat the other members. Every member that is not named here is shown. */
+ * of a run repeat the other members. What neither this nor a plan names is shown, too. */
 static const char *const left_out[] = {
     "allowed_decisions", "approval_id", "arguments", "decision_members",
     "expires_in_ms",     "in_band",     "run_id"};
+
+/* What is shown of a request, and in which order. */
+struct page_plan {
+    const struct shown_member *first;
+    size_t first_count;
+    const struct shown_member *last;
+    size_t last_count;
+};
+
+static const struct page_plan of_run = {first_members, COUNT_OF(first_members), last_members,
+                                        COUNT_OF(last_members)};
+static const struct page_plan of_call = {first_of_call, COUNT_OF(first_of_call), last_of_call,
+                                         COUNT_OF(last_of_call)};
 
 /* A file is decided upon by its content, which only the arguments have. */
 static const json_t *member_to_show(const json_t *request, const char *name)
@@ -428,14 +368,14 @@ static void show_listed(struct page *page, const json_t *request,
 }
 
 /* A provider may say more than this toolhost knows: nothing of it is hidden from the person. */
-static void show_others(struct page *page, const json_t *request)
+static void show_others(struct page *page, const json_t *request, const struct page_plan *plan)
 {
     const char *name = NULL;
     json_t *value = NULL;
     json_object_foreach((json_t *)(uintptr_t)request, name, value)
     {
-        bool skip = is_empty(value) || is_listed(first_members, COUNT_OF(first_members), name) ||
-                    is_listed(last_members, COUNT_OF(last_members), name);
+        bool skip = is_empty(value) || is_listed(plan->first, plan->first_count, name) ||
+                    is_listed(plan->last, plan->last_count, name);
         for (size_t i = 0; i < COUNT_OF(left_out); i++)
             skip = skip || strcmp(left_out[i], name) == 0;
         if (skip)
@@ -456,10 +396,11 @@ size_t approval_show(FILE *out, const json_t *request, unsigned columns, unsigne
     struct page page = {.out = out, .columns = columns, .row_limit = row_limit};
     if (page.columns < LEAST_COLUMNS)
         page.columns = LEAST_COLUMNS;
-    if (page.columns > MOST_COLUMNS)
-        page.columns = MOST_COLUMNS;
-    show_listed(&page, request, first_members, COUNT_OF(first_members));
-    show_others(&page, request);
-    show_listed(&page, request, last_members, COUNT_OF(last_members));
+    if (page.columns > PAGE_COLUMNS)
+        page.columns = PAGE_COLUMNS;
+    const struct page_plan *plan = approval_is_of_call(request) ? &of_call : &of_run;
+    show_listed(&page, request, plan->first, plan->first_count);
+    show_others(&page, request, plan);
+    show_listed(&page, request, plan->last, plan->last_count);
     return page.hidden;
 }

@@ -12,6 +12,12 @@
 void approval_store_summary(const json_t *request, char ret[APPROVAL_SUMMARY])
 {
     const char *code = json_member_string(request, "code", "");
+    if (approval_is_of_call(request)) {
+        CLEANUP_FREE char *arguments = json_compact(json_object_get(request, "arguments"));
+        (void)snprintf(ret, APPROVAL_SUMMARY, "call of %.64s: %s",
+                       json_member_string(request, "tool", ""), arguments ? arguments : "");
+        return;
+    }
     (void)snprintf(ret, APPROVAL_SUMMARY, "%.20s: %.*s",
                    json_member_string(request, "language", ""), (int)strcspn(code, "\n"), code);
 }
@@ -282,7 +288,7 @@ bool approval_store_answer(struct approval_store *store, const char *id, enum ap
     if (!store_begin(store, &transaction, failure) ||
         !find_open_request(store, id, &asked, failure))
         return false;
-    if (approval_word_allows(word) && !approval_offers(asked.request, word))
+    if (word != APPROVAL_WORD_DENY && !approval_offers(asked.request, word))
         return failure_set(failure, "approval_not_offered", "the request %s does not accept %s", id,
                            approval_word_name(word));
     if (!store_run(store, NULL, failure,

@@ -23,9 +23,7 @@
 #define ANSWER_LIMIT    64u
 
 static const char header[] =
-    "\n------------------------------------------------------------------------\n"
-    "toolhost: an agent asks to run this\n";
-static const char prompt[] = "Run this? [y/N] ";
+    "\n------------------------------------------------------------------------\n";
 
 /* A background job that reads from its terminal is stopped, and would then hang for good. */
 static int open_terminal(struct approval_decision *decision)
@@ -64,10 +62,13 @@ static void write_answers(FILE *page, const json_t *request, bool edited)
         (void)fputs("cells:   yes, and all further code in this session, which nobody sees before "
                     "it runs, until the session ends\n",
                     page);
+    if (approval_offers(request, APPROVAL_WORD_ALLOW_RUN))
+        (void)fputs("run:     yes, and all further calls of this tool in this run\n", page);
     if (approval_offers(request, APPROVAL_WORD_EDIT))
         (void)fputs("edit:    change it first\n", page);
     if (approval_offers(request, APPROVAL_WORD_CANCEL))
-        (void)fputs("cancel:  no, and stop the agent\n", page);
+        (void)fprintf(page, "cancel:  no, and %s\n",
+                      approval_is_of_call(request) ? "end the run" : "stop the agent");
 }
 
 /* Drawn in memory first, so that the terminal sees one piece. */
@@ -79,13 +80,16 @@ static bool draw_request(int fd, const json_t *request, bool edited, unsigned ro
     FILE *page = open_memstream(&text, &length);
     if (!page)
         return false;
-    (void)fputs(header, page);
+    bool of_call = approval_is_of_call(request);
+    (void)fprintf(page, "%stoolhost: %s\n", header,
+                  of_call ? "a program that runs asks to call this tool"
+                          : "an agent asks to run this");
     *ret_hidden = approval_show(page, request, terminal_columns(fd), row_limit);
     if (*ret_hidden > 0)
         (void)fprintf(page, "%zu line%s not shown: answer a to see all\n", *ret_hidden,
                       *ret_hidden == 1 ? " is" : "s are");
     write_answers(page, request, edited);
-    (void)fputs(prompt, page);
+    (void)fputs(of_call ? "Call this tool? [y/N] " : "Run this? [y/N] ", page);
     bool drawn = !ferror(page);
     drawn = fclose(page) == 0 && drawn;
     return drawn && write_fully(fd, text, length);
@@ -148,6 +152,7 @@ static bool take_other_answer(const struct question *asked, const char *answer,
     } known[] = {{"session", APPROVAL_WORD_ALLOW_SESSION, false},
                  {"always", APPROVAL_WORD_ALLOW_ALWAYS, false},
                  {"cells", APPROVAL_WORD_ALLOW_CELLS, false},
+                 {"run", APPROVAL_WORD_ALLOW_RUN, false},
                  {"cancel", APPROVAL_WORD_CANCEL, true}};
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         if (strcmp(known[i].answer, answer) != 0 || (asked->arguments && !known[i].after_edit) ||

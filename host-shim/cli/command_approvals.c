@@ -133,12 +133,15 @@ static bool answer_request(struct approval_store *store, const struct options *o
     char approver[128];
     approval_name_user("queue", approver, sizeof(approver));
     uint64_t days = options->days > 0 ? options->days : APPROVAL_GRANT_DAYS;
-    bool allows = word != APPROVAL_WORD_DENY;
+    bool allows = word == APPROVAL_WORD_ALLOW_ONCE;
     bool always = options->always && allows;
-    if (options->cells && (options->always || !allows))
-        return failure_usage(failure, "--cells is for approve, without --always");
+    if (options->cells + options->whole_run + options->always > (allows ? 1 : 0))
+        return failure_usage(failure,
+                             "--cells, --whole-run and --always are for approve, one at a time");
     if (options->cells)
         word = APPROVAL_WORD_ALLOW_CELLS;
+    if (options->whole_run)
+        word = APPROVAL_WORD_ALLOW_RUN;
     return approval_store_answer(store, id, always ? APPROVAL_WORD_ALLOW_ALWAYS : word, approver,
                                  options->reason ? options->reason : "",
                                  always ? (int64_t)days * DAY_S : 0, failure);
@@ -152,8 +155,8 @@ static bool perform_action(struct approval_store *store, const struct options *o
     bool list = strcmp(verb, "list") == 0;
     if (list == (id != NULL))
         return failure_usage(failure, list ? "approvals list takes no ID"
-                                           : "approvals needs list, or show, approve, deny or "
-                                             "revoke with an ID");
+                                           : "approvals needs list, or show, approve, deny, "
+                                             "cancel or revoke with an ID");
     if (options->open && !list)
         return failure_usage(failure, "--open is for approvals list");
     if (list || strcmp(verb, "show") == 0)
@@ -164,6 +167,8 @@ static bool perform_action(struct approval_store *store, const struct options *o
         return answer_request(store, options, id, APPROVAL_WORD_ALLOW_ONCE, failure);
     if (strcmp(verb, "deny") == 0)
         return answer_request(store, options, id, APPROVAL_WORD_DENY, failure);
+    if (strcmp(verb, "cancel") == 0)
+        return answer_request(store, options, id, APPROVAL_WORD_CANCEL, failure);
     if (strcmp(verb, "revoke") == 0)
         return approval_store_revoke(store, id, failure);
     return failure_usage(failure, "approvals has no action %s", verb);

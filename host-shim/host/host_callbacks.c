@@ -73,12 +73,34 @@ static void notify_decision(const struct grants *grants, const struct approval_d
                        "decide with --approve cmd:PROG");
 }
 
+void grants_decide_call(void *user, const struct approval_question *question,
+                        struct approval_decision *ret)
+{
+    const struct grants *grants = user;
+    approval_decide(&grants->approver, question->request_json, question->cancelled_fd, ret);
+    notify_decision(grants, ret);
+}
+
+/* Of a program that runs. What is decided beforehand needs no thread. */
+static bool ask_by_thread(const struct grants *grants, uint64_t token, const char *request_json)
+{
+    if (grants->approver.mode == APPROVAL_ALWAYS || grants->approver.mode == APPROVAL_NEVER)
+        return false;
+    json_auto_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    return approval_is_of_call(request) &&
+           call_questions_add(grants->questions, token, request_json);
+}
+
 /* The answer always goes through tool_reply_approval(), which carries who decided and why. "Later"
  * says that it was not given through the verdict; without an accepted answer the denial stands. */
 static void request_approval(void *user, uint64_t token, const char *request_json,
                              uint32_t *verdict)
 {
     const struct grants *grants = user;
+    if (ask_by_thread(grants, token, request_json)) {
+        *verdict = TOOL_VERDICT_LATER;
+        return;
+    }
     CLEANUP(approval_clear) struct approval_decision decision;
     approval_decide(&grants->approver, request_json, grants->cancelled_fd, &decision);
     notify_decision(grants, &decision);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "approval/approval.h"
+#include "approval/call_questions.h"
 #include "audit/audit_log.h"
 #include "files/artifact_store.h"
 #include "files/lent_files.h"
@@ -32,6 +33,7 @@ struct grants {
     const struct artifact_store *artifacts;
     struct tool_servers *tool_servers; /* whose tools programs may call; NULL: none */
     struct approver approver;
+    struct call_questions *questions; /* about calls of the run's program */
     struct audit_log audit_log;
     bool audit_failure_reported; /* of this call */
     char denied[320];            /* the capability that was denied last in this call; "": none */
@@ -47,6 +49,9 @@ struct grants {
 /* Fills *ret so that it lends the grants, which must outlive the call. context_json may be NULL. */
 void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t call_id,
                          const char *context_json);
+
+/* Asks the approver of the grants, which are the user. */
+call_question_fn grants_decide_call;
 
 /* Adds the tools that programs may call now to the context of a call. false: out of memory. */
 bool grants_add_tools(const struct grants *grants, json_t *context);

@@ -290,6 +290,9 @@ static bool invoke_watched(const struct open_tool *tool, const struct tool_input
     if (!signal_watch_start(&watch, tool->provider.cancel, call_id, signal_fd, failure))
         return false;
     grants->cancelled_fd = watch.cancelled_fd;
+    CLEANUP(call_questions_end) struct call_questions questions;
+    call_questions_init(&questions, grants_decide_call, grants, tool->provider.reply_approval);
+    grants->questions = &questions;
     struct tool_host host;
     host_callbacks_fill(&host, grants, call_id, context);
     ret->status = tool->provider.invoke(tool->options->tool, input->json, &host, &ret->text);

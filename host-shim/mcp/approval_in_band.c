@@ -17,6 +17,7 @@
 #include "mcp/result/envelope.h"
 #include "mcp/server.h"
 #include "mcp/wire/json_rpc.h"
+#include "mcp/wire/session_revision.h"
 
 #define QUESTION "approval" /* its name among the input requests */
 
@@ -25,10 +26,17 @@
     "approvals), --approve cmd:PROGRAM (a program decides) or --approve ask (a person at "      \
     "toolhost's terminal)"
 
+static const char nobody_answered[] = "nobody at the client answered in time";
+static const char too_long[] =
+    "the request is too long to be shown by the client; another approver is needed";
 static const char cannot_ask[] =
     "this client cannot ask its user (it does not support form elicitation); " OTHER_APPROVERS;
 static const char not_trusted[] = "the policy does not accept an answer from the client's own user "
                                   "(approval.in_band); " OTHER_APPROVERS;
+/* A client of that revision is asked by the answer to its call, which a running program waits for.
+ */
+static const char not_meanwhile[] = "a client of protocol revision " SESSION_MODERN_REVISION
+                                    " cannot be asked while a program runs; " OTHER_APPROVERS;
 static const char switched_off[] =
     "approval by the client is switched off (--no-elicitation); " OTHER_APPROVERS;
 
@@ -39,14 +47,24 @@ static json_t *form_params(const struct server *server, const struct session_rev
                                 session_is_at_least(session, "2025-11-25"));
 }
 
+static void name_client(const struct call *call, struct approval_decision *decision)
+{
+    (void)snprintf(decision->approver, sizeof(decision->approver), "mcp-client:%s",
+                   call->session.client);
+}
+
+static const char *reason_of(enum approval_word word)
+{
+    return approval_word_allows(word) ? "" : "the client's user did not accept";
+}
+
 /* Stores an answer that is to stand, and sends it to the provider. */
 static bool reply_decision(const struct call *call, uint64_t token, const json_t *request,
                            enum approval_word word, const char *reason)
 {
     struct approval_decision decision = {.word = word};
     if (word != APPROVAL_WORD_UNAVAILABLE)
-        (void)snprintf(decision.approver, sizeof(decision.approver), "mcp-client:%s",
-                       call->session.client);
+        name_client(call, &decision);
     (void)snprintf(decision.reason, sizeof(decision.reason), "%s", reason);
     if (word == APPROVAL_WORD_ALLOW_ALWAYS)
         approval_remember(&call->grants.approver, request, &decision);
@@ -59,8 +77,7 @@ static bool reply_decision(const struct call *call, uint64_t token, const json_t
 static bool reply_word(const struct call *call, uint64_t token, const json_t *request,
                        enum approval_word word)
 {
-    return reply_decision(call, token, request, word,
-                          approval_word_allows(word) ? "" : "the client's user did not accept");
+    return reply_decision(call, token, request, word, reason_of(word));
 }
 
 /* The person at the client was not asked, or did not answer. */
@@ -106,13 +123,19 @@ static void withdraw_question(const struct call *call)
                     WRITE_NEEDED);
 }
 
+/* Under the lock. */
+static bool may_wait(const struct call *call)
+{
+    return !call->in_band.response && !call->in_band.run_is_over && !call->cancelled;
+}
+
 /* Waits for the client's response, the call's end or the deadline. New; NULL: there was none. */
 static json_t *wait_for_response(struct call *call, int wait_ms)
 {
     const struct timespec deadline = deadline_timespec(monotonic_ms() + (uint64_t)wait_ms);
     struct server *server = call->server;
     server_lock(server);
-    while (!call->in_band.response && !call->cancelled &&
+    while (may_wait(call) &&
            pthread_cond_clockwait(&server->changed, &server->lock, CLOCK_MONOTONIC, &deadline) == 0)
         continue;
     json_t *response = TAKE_POINTER(call->in_band.response);
@@ -128,20 +151,32 @@ static json_t *wait_for_response(struct call *call, int wait_ms)
     return response;
 }
 
-static void ask_now(struct call *call, uint64_t token, const json_t *request, json_t *params,
-                    uint32_t *verdict)
+/* New: what the client responds to the form; NULL: nothing in time. Every question has a name of
+ * its own, so that a late response to one is none to the next. */
+static json_t *put_form(struct call *call, const json_t *request, json_t *params,
+                        enum approval_word *ret_word)
 {
     server_lock(call->server);
     json_decref(TAKE_POINTER(call->in_band.response));
-    (void)snprintf(call->in_band.question_id, sizeof(call->in_band.question_id), "approval-%llu",
-                   (unsigned long long)call->number);
+    (void)snprintf(call->in_band.question_id, sizeof(call->in_band.question_id),
+                   "approval-%llu-%llu", (unsigned long long)call->number,
+                   (unsigned long long)++call->in_band.questions);
     server_unlock(call->server);
     send_question(call, json_incref(params));
-    json_auto_t *response = wait_for_response(call, approval_wait_ms(request));
-    enum approval_word word = APPROVAL_WORD_DENY;
-    (void)approval_form_read(request, response, call->server->options->elicitation_choice, &word);
+    json_t *response = wait_for_response(call, approval_wait_ms(request));
+    *ret_word = APPROVAL_WORD_DENY;
+    (void)approval_form_read(request, response, call->server->options->elicitation_choice,
+                             ret_word);
+    return response;
+}
+
+static void ask_now(struct call *call, uint64_t token, const json_t *request, json_t *params,
+                    uint32_t *verdict)
+{
+    enum approval_word word;
+    json_auto_t *response = put_form(call, request, params, &word);
     if (!response)
-        reply_unavailable(call, token, request, "nobody at the client answered in time", verdict);
+        reply_unavailable(call, token, request, nobody_answered, verdict);
     else if (reply_word(call, token, request, word))
         *verdict = TOOL_VERDICT_LATER;
 }
@@ -183,14 +218,43 @@ static void ask_client(struct call *call, uint64_t token, json_t *request, uint3
     else if (call->in_band.cannot_ask)
         reply_unavailable(call, token, request, cannot_ask, verdict);
     else if (!params)
-        reply_unavailable(
-            call, token, request,
-            "the request is too long to be shown by the client; another approver is needed",
-            verdict);
+        reply_unavailable(call, token, request, too_long, verdict);
     else if (call->session.modern)
         ask_with_next_try(call, token, request, verdict);
     else
         ask_now(call, token, request, params, verdict);
+}
+
+/* Why the client cannot be asked about a call of a running program; NULL: it can, with the form
+ * *ret_params (new). */
+static const char *prepare_form(const struct call *call, const json_t *request, json_t **ret_params)
+{
+    if (json_is_false(json_object_get(request, "in_band")))
+        return not_trusted;
+    if (call->session.modern)
+        return not_meanwhile;
+    if (!call->session.elicitation)
+        return cannot_ask;
+    *ret_params = form_params(call->server, &call->session, request);
+    return *ret_params ? NULL : too_long;
+}
+
+/* On the thread of the questions. */
+static void decide_call(void *user, const struct approval_question *question,
+                        struct approval_decision *ret)
+{
+    struct call *call = user;
+    json_auto_t *params = NULL;
+    enum approval_word word = APPROVAL_WORD_DENY;
+    const char *why = prepare_form(call, question->request, &params);
+    json_auto_t *response = why ? NULL : put_form(call, question->request, params, &word);
+    if (!response) {
+        approval_unavailable(ret, "%s", why ? why : nobody_answered);
+        console_log_notice(ret->reason);
+        return;
+    }
+    name_client(call, ret);
+    approval_allow(ret, word, reason_of(word));
 }
 
 static void request_approval(void *user, uint64_t token, const char *request_json,
@@ -198,6 +262,10 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
 {
     struct call *call = user;
     json_auto_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    if (approval_is_of_call(request)) {
+        call->in_band.ask_elsewhere(user, token, request_json, verdict);
+        return;
+    }
     const char *request_sha256 = json_member_string(request, "request_sha256", "");
     if (!hex_is(request_sha256, SHA256_HEX)) {
         console_log_notice("denied: the provider's approval request has no request_sha256");
@@ -235,10 +303,19 @@ static void refuse_approval(void *user, uint64_t token, const char *request_json
 void in_band_attach(struct call *call, struct tool_host *host)
 {
     call->in_band.ask_elsewhere = host->request_approval;
-    if (client_decides(call->server))
+    if (client_decides(call->server)) {
         host->request_approval = request_approval;
-    else if (!call->server->options->approver_named)
+        call->grants.questions->decide = decide_call;
+    } else if (!call->server->options->approver_named)
         host->request_approval = refuse_approval;
+}
+
+void in_band_end(struct call *call)
+{
+    server_lock(call->server);
+    call->in_band.run_is_over = true;
+    (void)pthread_cond_broadcast(&call->server->changed);
+    server_unlock(call->server);
 }
 
 /* Where the provider has forgotten the request, it asks again, and the answer serves then. */

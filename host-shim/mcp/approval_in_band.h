@@ -33,7 +33,9 @@ struct in_band {
     struct in_band_answer answer;
     bool cannot_ask; /* approval is needed, and the client has no form to ask with */
     char request_sha256[65];
+    uint64_t questions; /* how many the client was asked */
     /* With a handshake; under the server's lock. */
+    bool run_is_over;     /* nothing is waited for any more */
     char question_id[40]; /* "" while nothing is asked */
     json_t *response;     /* owned; NULL while there is none */
 };
@@ -42,6 +44,8 @@ struct in_band {
 void in_band_attach(struct call *call, struct tool_host *host);
 /* Before the provider is called: hands it the person's answer to the try before. */
 void in_band_deliver(struct call *call);
+/* After the provider was called: the questions about its program's calls wait no more. */
+void in_band_end(struct call *call);
 /* What the call must be answered with instead of the provider's output: an error, or
  * "input_required"; NULL: with the output. New. */
 json_t *in_band_reply(struct call *call, const json_t *output);

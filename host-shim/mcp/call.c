@@ -62,10 +62,15 @@ static json_t *invoke_tool(struct call *call)
     if (!context)
         return NULL;
     call->grants.files = &files;
+    struct call_questions questions;
+    call_questions_init(&questions, grants_decide_call, &call->grants, provider->reply_approval);
+    call->grants.questions = &questions;
     host_callbacks_fill(&host, &call->grants, call->number, context);
     in_band_attach(call, &host);
     in_band_deliver(call);
     int32_t status = provider->invoke(call->name, call->input_json, &host, &text);
+    in_band_end(call);
+    call_questions_end(&questions);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
     json_auto_t *parsed = provider_json_read(copy);
     json_t *output = json_is_object(parsed) ? parsed : NULL;

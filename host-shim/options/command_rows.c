@@ -17,6 +17,7 @@ static const struct command_action approvals_actions[] = {
     {"show", "ID", "show one request or grant in full"},
     {"approve", "ID", "allow a request"},
     {"deny", "ID", "deny a request"},
+    {"cancel", "ID", "deny a request, and end what waits for it"},
     {"revoke", "ID", "withdraw a grant or a request"},
     {NULL, NULL, NULL},
 };

@@ -57,9 +57,10 @@ struct options {
     bool no_default_capabilities;
     struct name_values secrets;
     struct approver approver;
-    bool always;   /* approvals approve: the answer is to stand */
-    bool cells;    /* approvals approve: the answer is for the session's further cells too */
-    uint64_t days; /* for so long; 0: not given */
+    bool always;    /* approvals approve: the answer is to stand */
+    bool cells;     /* approvals approve: the answer is for the session's further cells too */
+    bool whole_run; /* approvals approve: the answer is for all calls of the tool in the run */
+    uint64_t days;  /* for so long; 0: not given */
     const char *reason;
     bool approver_named; /* --approve was given */
     bool no_elicitation;

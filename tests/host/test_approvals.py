@@ -334,7 +334,7 @@ class Cells(StoreTest):
         request = self.wait_for_request()[0]["id"]
         self.assertIn(b"approval_not_offered", self.approvals("approve", request, "--cells", status=1).stderr)
         for arguments in (("approve", request, "--cells", "--always"), ("deny", request, "--cells")):
-            self.assertIn(b"--cells is for approve", self.approvals(*arguments, status=2).stderr)
+            self.assertIn(b"are for approve, one at a time", self.approvals(*arguments, status=2).stderr)
         self.approvals("approve", request)
         self.assertEqual(process.communicate(timeout=PATIENCE)[0], b"ran\n")
 

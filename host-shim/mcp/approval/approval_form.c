@@ -21,7 +21,9 @@ static char *draw_message(const json_t *request, bool with_choice)
     FILE *page = open_memstream(&text, &length);
     if (!page)
         return NULL;
-    (void)fprintf(page, "An agent asks to run this. Accept allows it once%s.\n",
+    (void)fprintf(page, "%s Accept allows it once%s.\n",
+                  approval_is_of_call(request) ? "A program that runs asks to call this tool."
+                                               : "An agent asks to run this.",
                   with_choice ? ", or for as long as you choose" : "");
     (void)approval_show(page, request, SHOWN_COLUMNS, APPROVAL_SHOW_ALL);
     bool drawn = !ferror(page);
@@ -33,8 +35,10 @@ static char *draw_message(const json_t *request, bool with_choice)
 static bool can_be_chosen(const json_t *request, enum approval_word word)
 {
     bool lasts = word == APPROVAL_WORD_ALLOW_SESSION || word == APPROVAL_WORD_ALLOW_ALWAYS ||
-                 word == APPROVAL_WORD_ALLOW_CELLS;
-    return word == APPROVAL_WORD_ALLOW_ONCE || (lasts && approval_offers(request, word));
+                 word == APPROVAL_WORD_ALLOW_CELLS || word == APPROVAL_WORD_ALLOW_RUN;
+    bool ends_run = word == APPROVAL_WORD_CANCEL && approval_is_of_call(request);
+    return word == APPROVAL_WORD_ALLOW_ONCE ||
+           ((lasts || ends_run) && approval_offers(request, word));
 }
 
 /* New: the words that can be chosen. */
@@ -50,19 +54,27 @@ static json_t *choices_of(const json_t *request)
     return TAKE_POINTER(choices);
 }
 
+static const char *description_of(const json_t *request)
+{
+    if (approval_is_of_call(request))
+        return "Nothing chosen is allow_once. allow_run, where it can be chosen, is for all "
+               "further "
+               "calls of this tool in this run. cancel denies the call and ends the run.";
+    return approval_offers(request, APPROVAL_WORD_ALLOW_CELLS)
+               ? "Nothing chosen is allow_once. allow_cells is for all further code in this "
+                 "session, which nobody sees before it runs, until the session ends. The others "
+                 "are for identical requests alone."
+               : "Nothing chosen is allow_once. The others are for identical requests alone.";
+}
+
 static json_t *properties_of(const json_t *request, bool with_choice)
 {
     json_auto_t *choices = with_choice ? choices_of(request) : json_array();
     if (!choices || json_array_size(choices) < 2)
         return choices ? json_object() : NULL;
-    const char *description =
-        approval_offers(request, APPROVAL_WORD_ALLOW_CELLS)
-            ? "Nothing chosen is allow_once. allow_cells is for all further code in this session, "
-              "which nobody sees before it runs, until the session ends. The others are for "
-              "identical requests alone."
-            : "Nothing chosen is allow_once. The others are for identical requests alone.";
     return json_pack("{s:{s:s, s:s, s:s, s:O}}", FIELD, "type", "string", "title",
-                     "How long it is allowed", "description", description, "enum", choices);
+                     "How long it is allowed", "description", description_of(request), "enum",
+                     choices);
 }
 
 json_t *approval_form_params(const json_t *request, bool with_choice, bool has_modes)

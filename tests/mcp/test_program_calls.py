@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls that a running program makes through toolhost: who allows them (the person at the terminal, toolhost approvals, a program, the
-client's person). The provider is code_execute.so, whose program calls a server of ours."""
+client's person), and which bytes the server gets. The provider is code_execute.so, whose program calls a server of ours."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import tap
 import test_tools
 from client import CODE_EXECUTE, PATIENCE, TOOLHOST, meta
 from support import Terminal
+from tool_host import RAW
 
 QUESTION = "Call this tool? [y/N] "
 FORM = {"elicitation": {}}
@@ -295,6 +297,45 @@ class ByTheClient(CallTest):
         for session, expected in (({"capabilities": {}}, "cannot ask its user"), ({"modern": True}, "while a program runs")):
             wire, id = self.program("call('1')", **session)
             self.assertRegex(self.stdout(wire, id), f"approval_denied .*{expected}")
+
+
+class Bytes(CallTest):
+    """The server gets the text whose hash was approved and recorded. The program speaks the frames itself."""
+
+    def result(self, server, code):
+        wire = self.started("--result", "full", *self.options_for(server), plugin=CODE_EXECUTE)
+        arguments = {"language": "python", "code": code, "tools": ["x.*"]}
+        return wire.call("tools/call", {"name": "code_execute", "arguments": arguments})["structuredContent"]
+
+    def test_the_server_gets_what_was_hashed(self):
+        texts = ['{"text":"a"}', '{"text": "\u00e9\U0001f600\u2028"}',
+                 '{ "text" :"\\u0061\\/b","z":1.50E1,  "a": 100000000000000000,"}":[{"arguments":{}}]\t}']
+        for modern in ([], ["modern"]):
+            server = test_tools.ours(*modern, approval={"*": "never"})
+            code = RAW + f"for text in {texts!r}:\n    call(1, 'x.echo', text.encode()); print(answer()[1])\nprint(result(1, 'x.lines')[2].decode())"
+            result = self.result(server, code)
+            *forms, told = result["stdout"].removesuffix("\n").split("\n")
+            self.assertEqual(forms, ["1"] * len(texts), result)
+            sent = [line for line in json.loads(told)["lines"] if '"tools/call"' in line and '"echo"' in line]
+            self.assertEqual(len(sent), len(texts))
+            for row, text, line in zip(result["calls"], texts, sent):
+                head = f"{result['run_id']}\n{row['seq']}\nx.echo\n"
+                self.assertEqual(hashlib.sha256((head + text).encode()).hexdigest(), row["call_sha256"])
+                self.assertTrue(line.endswith(f',"arguments":{text}}}}}\n'), line)
+                self.assertEqual(json.loads(line)["params"]["arguments"], json.loads(text))
+
+    def test_no_line_break_makes_a_message_of_its_own(self):
+        """A server that takes each line for a message gets no call that nobody has judged."""
+        smuggled = {"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": "die", "arguments": {}}}
+        text = '{"text":\n' + json.dumps(smuggled) + '\r\n,"b":"\\n"}'
+        code = RAW + f"call(1, 'x.echo', {text!r}.encode()); print(answer()[2].decode())\nprint(result(1, 'x.lines')[2].decode())"
+        result = self.result(test_tools.ours(approval={"*": "never"}, tools=["echo", "lines"]), code)
+        self.assertEqual([row["status"] for row in result["calls"]], ["ok", "ok"], result)
+        echoed, told = map(json.loads, result["stdout"].splitlines())
+        self.assertEqual(echoed, {"text": smuggled, "b": "\n"})
+        lines = told["lines"]
+        self.assertEqual([json.loads(line)["method"] for line in lines[-2:]], ["tools/call"] * 2)
+        self.assertTrue(lines[-2].endswith(text.replace("\n", " ").replace("\r", " ") + "}}\n"), lines)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,12 @@
 #include "mcp/client/link_messages.h"
 
 #include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "mcp/wire/json_rpc.h"
 #include "mcp/wire/session_revision.h"
 
@@ -40,6 +43,19 @@ json_t *link_initialize(json_int_t number)
     json_t *params = json_pack("{s:s, s:{}, s:o}", "protocolVersion", LINK_CLIENT_REVISION,
                                "capabilities", "clientInfo", client_info());
     return link_request(number, "initialize", params, false);
+}
+
+char *link_call_text(json_int_t number, const char *tool, const char *arguments, bool modern)
+{
+    static const char end[] = "}}"; /* of the parameters and of the message */
+    json_auto_t *message =
+        link_request(number, "tools/call", json_pack("{s:s}", "name", tool), modern);
+    CLEANUP_FREE char *text = json_compact(message);
+    char *whole = NULL;
+    if (!text || asprintf(&whole, "%.*s,\"arguments\":%s%s", (int)(strlen(text) - strlen(end)),
+                          text, arguments, end) < 0)
+        return NULL;
+    return whole;
 }
 
 bool link_speaks(const char *revision)

@@ -13,6 +13,8 @@
  * settles before. */
 json_t *link_request(json_int_t number, const char *method, json_t *params, bool modern);
 json_t *link_initialize(json_int_t number);
+/* A request to call a tool, as text; arguments: the text of an object, which is in it as it is. */
+char *link_call_text(json_int_t number, const char *tool, const char *arguments, bool modern);
 
 /* Is it a revision with a handshake that toolhost speaks? */
 bool link_speaks(const char *revision);

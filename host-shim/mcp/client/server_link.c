@@ -113,11 +113,9 @@ static void write_unsent(struct server_link *link)
     link->unsent_length -= sent;
 }
 
-/* Takes the message over. false: too much waits already, or there is no memory. */
-static bool send_message(struct server_link *link, json_t *message)
+/* false: too much waits already, or there is no memory, which may be why there is no text. */
+static bool send_line(struct server_link *link, const char *text)
 {
-    CLEANUP_FREE char *text = json_compact(message);
-    json_decref(message);
     size_t length = text ? strlen(text) : 0;
     if (!text || length >= LINK_UNSENT_LIMIT - link->unsent_length)
         return false;
@@ -130,6 +128,14 @@ static bool send_message(struct server_link *link, json_t *message)
     link->unsent_length += length + 1;
     write_unsent(link);
     return true;
+}
+
+/* Takes the message over. */
+static bool send_message(struct server_link *link, json_t *message)
+{
+    CLEANUP_FREE char *text = json_compact(message);
+    json_decref(message);
+    return send_line(link, text);
 }
 
 /* params is taken over. A request that cannot be sent ends with the link's time to start. */
@@ -172,12 +178,11 @@ bool link_start(struct server_link *link, char *ret_why, size_t why_size)
     return true;
 }
 
-json_int_t link_call(struct server_link *link, const char *tool, json_t *arguments)
+json_int_t link_call(struct server_link *link, const char *tool, const char *arguments)
 {
-    json_t *params = json_pack("{s:s, s:O}", "name", tool, "arguments", arguments);
     json_int_t number = ++link->last_number;
-    return send_message(link, link_request(number, "tools/call", params, link->modern)) ? number
-                                                                                        : 0;
+    CLEANUP_FREE char *text = link_call_text(number, tool, arguments, link->modern);
+    return send_line(link, text) ? number : 0;
 }
 
 void link_cancel(struct server_link *link, json_int_t number, const char *reason)

@@ -86,8 +86,8 @@ void link_clear(struct server_link *link);
 /* One that is down. false: it is down still, and why (lent) says so. */
 bool link_start(struct server_link *link, char *ret_why, size_t why_size);
 /* The number of a request to call that tool, of a link that is ready; 0: the server does not keep
- * up. */
-json_int_t link_call(struct server_link *link, const char *tool, json_t *arguments);
+ * up. arguments: JSON on one line, which is sent as it is. */
+json_int_t link_call(struct server_link *link, const char *tool, const char *arguments);
 /* Tells the server that an answer is wanted no more. */
 void link_cancel(struct server_link *link, json_int_t number, const char *reason);
 /* Asks the server to end. */

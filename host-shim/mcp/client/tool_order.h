@@ -14,19 +14,21 @@
 
 struct tool_order {
     struct tool_order *next;
-    uint64_t token;    /* the provider's name for the call */
-    size_t server;     /* in the list of all */
-    json_t *call;      /* the provider's call_json; owned */
-    const char *name;  /* "SERVER.TOOL", of the call */
-    const char *tool;  /* behind the server's name */
-    json_t *arguments; /* of the call */
+    uint64_t token;   /* the provider's name for the call */
+    size_t server;    /* in the list of all */
+    json_t *call;     /* the provider's call_json; owned */
+    const char *name; /* "SERVER.TOOL", of the call */
+    const char *tool; /* behind the server's name */
+    char *arguments;  /* the program's own text, on one line; owned */
     uint64_t deadline;
     json_int_t number; /* of the request; 0: it is not sent */
     bool cancelled;
     char *reply; /* owned; NULL: not answered */
 };
 
-/* New; NULL: call_json is not as the ABI has it, or there is no memory. */
+/* The hash of a call is of the text of its arguments, so a server gets that text. A line is a
+ * message, though: a line break, which JSON has between values alone, is a blank to the server.
+ * New; NULL: call_json is not as the ABI has it, or there is no memory. */
 struct tool_order *tool_order_new(uint64_t token, const char *call_json);
 void tool_order_free(struct tool_order *order);
 /* Answers it with a tool's error; the first answer stays. */

@@ -338,5 +338,30 @@ class Bytes(CallTest):
         self.assertTrue(lines[-2].endswith(text.replace("\n", " ").replace("\r", " ") + "}}\n"), lines)
 
 
+class Definitions(CallTest):
+    def test_as_many_as_a_provider_takes(self):
+        """With all of them, and the narrowing and files that a call may have beside them, the provider takes its context."""
+        schema = {"type": "object", "description": "x" * 60000}
+        tools = ({"name": f"x.large_{n}", "description": f"It is large_{n}.", "input_schema": schema, "approval": "never"} for n in range(60))
+        sizes = [len(json.dumps(tool, separators=(",", ":"))) for tool in tools]
+        fit = sum(sum(sizes[:count]) <= 3 << 20 for count in range(1, 61))
+        files = [f"{number:0>125}/" + "f" * 125 for number in range(32)]
+        for name in files:
+            path = pathlib.Path(self.home, "place", name)
+            path.parent.mkdir(parents=True)
+            path.write_text("1", encoding="utf-8")
+        narrow = os.path.join(self.home, "narrow.json")
+        with open(narrow, "w", encoding="utf-8") as file:
+            file.write(json.dumps({"limits": {"wall_ms": 20000}}).ljust(65536))
+        wire = self.started("--result", "full", *self.options_for(test_tools.ours("large", approval={"*": "never"})),
+                            "--files-below", os.path.join(self.home, "place"), "--narrow", narrow, plugin=CODE_EXECUTE)
+        code = f"import tools\nprint(len(tools.names()), tools.call('x.large_{fit - 1}', {{}}))"
+        result = wire.call("tools/call", {"name": "code_execute", "arguments": {
+            "language": "python", "code": code, "tools": ["x.*"],
+            "files": [{"path": f"f{number}", "ref": name} for number, name in enumerate(files)]}})["structuredContent"]
+        self.assertEqual(result["stdout"], f"{fit} It is large_{fit - 1}.\n", result["error"] or result)
+        self.assertIn("more tools than a provider takes", self.said())
+
+
 if __name__ == "__main__":
     tap.run_unittest()

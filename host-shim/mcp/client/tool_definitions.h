@@ -12,9 +12,11 @@
 
 #include "mcp/client/server_config.h"
 
-#define DEFINITION_BYTES  65536u
-#define DEFINITIONS_BYTES 196608u /* of all servers: a provider takes no context of any length */
-#define DEFINITIONS       256u    /* of all servers */
+#define DEFINITION_BYTES 65536u
+#define DEFINITIONS      256u /* of all servers */
+/* Of all servers. A provider takes a context of 4 MiB (docs/tools.md); 1 MiB of it is left to the
+ * rest, the narrowing and the paths of 128 files. */
+#define DEFINITIONS_BYTES (3u << 20)
 
 struct definition_rules {
     const struct server_config *config;

@@ -10,6 +10,7 @@
  *     {"do": "contest", ...}                      -> see contest.h
  *     {"do": "invoke", "request": {...}}         -> the result
  *     {"do": "lend", "path": FILE}                -> {}; calls may then name it by the ref "lent"
+ *     {"do": "offer_tool"}                        -> {}; calls may then name the tool "echo"
  *     {"do": "shutdown"}                          -> {}
  */
 #include <jansson.h>
@@ -46,6 +47,8 @@ static json_t *obey(const json_t *order)
     if (what != NULL && strcmp(what, "lend") == 0)
         return provider_lend(json_string_value(json_object_get(order, "path"))) ? json_object()
                                                                                 : NULL;
+    if (what != NULL && strcmp(what, "offer_tool") == 0)
+        return provider_offer_tool() ? json_object() : NULL;
     if (what != NULL && strcmp(what, "shutdown") == 0) {
         provider_shutdown();
         return json_object();

@@ -20,6 +20,7 @@ static struct {
     tool_free_fn free_text;
     tool_prepare_fn prepare;
     tool_shutdown_fn shutdown;
+    tool_reply_call_fn reply_call; /* NULL: a version before 1.3 */
 } provider;
 
 /* NULL: nothing is. */
@@ -27,12 +28,14 @@ static struct {
     char *path;
     char *context;
     uint64_t size;
+    bool tool;
 } lent;
 
 /* What the callbacks of one call see. */
 struct caller {
     unsigned int records; /* audit records that were stored */
     unsigned int questions;
+    unsigned int calls; /* of the tool */
     uint64_t output_bytes;
 };
 
@@ -111,6 +114,28 @@ bool provider_lend(const char *path)
     return lent.path != NULL && lent.context != NULL;
 }
 
+static void answer_call(void *user, uint64_t token, const char *call_json, uint32_t *verdict)
+{
+    static const char reply[] =
+        "{\"content\":[{\"type\":\"text\",\"text\":\"answer\"}],\"is_error\":false}";
+    struct caller *caller = user;
+    (void)call_json;
+    caller->calls++;
+    if (provider.reply_call(token, reply, sizeof(reply) - 1) == TOOL_ACCEPTED)
+        *verdict = TOOL_VERDICT_LATER;
+}
+
+bool provider_offer_tool(void)
+{
+    static const char context[] =
+        "{\"tools\":[{\"name\":\"echo\",\"description\":\"Answers at once.\","
+        "\"input_schema\":{\"type\":\"object\"},\"approval\":\"never\"}]}";
+    free(lent.context);
+    lent.context = strdup(context);
+    lent.tool = provider.reply_call != NULL && lent.context != NULL;
+    return lent.tool;
+}
+
 static void *symbol(const char *name)
 {
     void *found = dlsym(provider.library, name);
@@ -131,6 +156,7 @@ void provider_load(const char *path)
     provider.free_text = (tool_free_fn)symbol("tool_free");
     provider.prepare = (tool_prepare_fn)symbol("tool_prepare");
     provider.shutdown = (tool_shutdown_fn)symbol("tool_shutdown");
+    provider.reply_call = (tool_reply_call_fn)dlsym(provider.library, "tool_reply_call");
 }
 
 json_t *provider_prepare(const json_t *configuration)
@@ -157,8 +183,8 @@ static bool is_whole(const json_t *result, const struct caller *caller)
     const json_t *isolation = json_object_get(result, "isolation");
     return json_integer_value(json_object_get(result, "exit_code")) == 0 &&
            json_is_integer(json_object_get(result, "exit_code")) &&
-           json_array_size(json_object_get(isolation, "applied")) > 0 && caller->records == 2 &&
-           caller->questions == 1;
+           json_array_size(json_object_get(isolation, "applied")) > 0 &&
+           caller->records == 2 + 2 * caller->calls && caller->questions == 1;
 }
 
 static void read_result(const char *text, const struct caller *caller, struct attempt *ret)
@@ -193,6 +219,7 @@ static struct tool_host host_of(struct caller *caller)
         .on_output = count_output,
         .open_file = lent.path != NULL ? open_lent : NULL,
         .store_file = take_file,
+        .call_tool = lent.tool ? answer_call : NULL,
     };
 }
 

@@ -24,4 +24,8 @@ json_t *provider_result(const char *input_json);
 /* Lends that file to the calls from now on, as the ref "lent". false: it cannot be read. */
 bool provider_lend(const char *path);
 
+/* Offers one tool to the calls from now on, "echo", which needs no approval and is answered inside
+ * of the callback, in the place of lent files. false: no memory. */
+bool provider_offer_tool(void);
+
 void provider_shutdown(void);

@@ -14,6 +14,7 @@ import builds
 import cases
 import costs
 import tap
+import tool_costs
 from gateway import OURS, ROOT, Absent, Gateway
 
 PROMISED = {"process-sh-warm", "process-sh-cold", "process-python-warm", "process-numpy-warm", "process-javascript-warm",
@@ -113,6 +114,14 @@ def test_looking_through_output_has_a_rate_for_each_kind():
         tap.equal(set(rates), {"log", "base64", "zeroes"}, length)
         tap.true(all(rate > 0 for rate in rates.values()), length)
     tap.equal(len(list(costs.lines({"redaction": told}))), 2)
+
+
+def test_calls_of_tools_are_counted_and_timed():
+    told = tool_costs.measured(cases.WARM, calls=64, rounds=2)
+    tap.true(0 < told["p50_ms"] <= told["p99_ms"], told)
+    tap.equal(set(told["calls_per_s"]), {"threads", "aio", "frames"})
+    tap.true(all(rate > 0 for rate in told["calls_per_s"].values()), told)
+    tap.equal(len(list(tool_costs.lines({"tools": told}))), 1)
 
 
 tap.run(globals())

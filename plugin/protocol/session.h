@@ -78,4 +78,5 @@ struct session_order {
     uint32_t runner;  /* of PROGRAM: enum run_interpreter of its description */
     uint32_t cells;   /* of UNDO: how many, at least one */
     uint32_t branch;  /* of PARK, WAKE and DROP */
+    uint32_t tools_wait_ms; /* of a cell: for answers to its calls of tools, beyond wall_ms */
 };

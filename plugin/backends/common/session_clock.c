@@ -107,6 +107,15 @@ uint64_t session_clock_measured(struct session_clock *clock, const struct sessio
     return next_us < clock->cell_end_us ? next_us : clock->cell_end_us;
 }
 
+uint64_t session_clock_extend(struct session_clock *clock, uint64_t us, uint64_t now_us)
+{
+    if (!clock->in_cell || clock->interrupts > 0 || clock->is_cpu_spent)
+        return 0;
+    if (__builtin_add_overflow(clock->cell_end_us, us, &clock->cell_end_us))
+        clock->cell_end_us = UINT64_MAX;
+    return first_look(clock, now_us);
+}
+
 enum run_cause session_clock_cause(const struct session_clock *clock)
 {
     return clock->is_cpu_spent ? RUN_CAUSE_CPU_LIMIT : RUN_CAUSE_WALL_TIMEOUT;

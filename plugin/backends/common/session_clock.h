@@ -61,6 +61,10 @@ struct session_measure {
 uint64_t session_clock_measured(struct session_clock *clock, const struct session_measure *measure,
                                 uint64_t now_us);
 
+/* So much of the cell's time does not count. 0: there is no cell, or it has had its time: what was
+ * the deadline still is. */
+uint64_t session_clock_extend(struct session_clock *clock, uint64_t us, uint64_t now_us);
+
 /* The limit of the cell that was over first: RUN_CAUSE_CPU_LIMIT or RUN_CAUSE_WALL_TIMEOUT. */
 enum run_cause session_clock_cause(const struct session_clock *clock);
 

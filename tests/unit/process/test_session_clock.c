@@ -254,6 +254,26 @@ START_TEST(a_measured_cell_ends_for_other_reasons)
 }
 END_TEST
 
+/* What a cell waits for tools is added to its time, as long as it has some. */
+START_TEST(a_cell_whose_time_does_not_count)
+{
+    begin_cell(100, 0);
+    ck_assert_uint_eq(session_clock_extend(&clock_of_session, 5000, NOW + 90000), NOW + 105000);
+    ck_assert_uint_eq(session_clock_extend(&clock_of_session, 0, NOW + 90000), NOW + 105000);
+    expect_due(SESSION_DUE_INTERRUPT, NOW + 105000, NOW + 105000 + SESSION_GRACE_US);
+    ck_assert_uint_eq(session_clock_extend(&clock_of_session, 5000, NOW + 105001), 0);
+    begin_cell(100, 900);
+    ck_assert_uint_eq(session_clock_extend(&clock_of_session, 5000, NOW + 90000),
+                      NOW + 90000 + SESSION_MEASURE_PAUSE_US);
+    (void)measured(900000, 0, 1, NOW + 95000);
+    ck_assert_uint_eq(session_clock_extend(&clock_of_session, 5000, NOW + 95000), 0);
+    begin_cell(100, 0);
+    ck_assert_uint_eq(session_clock_extend(&clock_of_session, UINT64_MAX, NOW), UINT64_MAX);
+    (void)give(SESSION_ORDER_IDLE, 0, NOW);
+    ck_assert_uint_eq(session_clock_extend(&clock_of_session, 5000, NOW), 0);
+}
+END_TEST
+
 START_TEST(an_unknown_order_has_no_effect)
 {
     (void)begin(1000, 0);
@@ -281,6 +301,7 @@ int main(void)
     tcase_add_test(cases, what_counts_as_a_cells_processor_time);
     tcase_add_test(cases, a_look_that_tells_nothing);
     tcase_add_test(cases, a_measured_cell_ends_for_other_reasons);
+    tcase_add_test(cases, a_cell_whose_time_does_not_count);
     tcase_add_test(cases, an_unknown_order_has_no_effect);
     return run_suite("session clock", &cases, 1);
 }

@@ -151,7 +151,7 @@ static void measure_cell(struct run *run)
     measure.is_known = run_processor_time(run, &measure.total_us);
     uint64_t end_us = monotonic_us();
     measure.cost_us = end_us - begin_us;
-    run->deadline_us = session_clock_measured(&run->clock, &measure, end_us);
+    run->deadline_us = run_wait_pause(run, session_clock_measured(&run->clock, &measure, end_us));
 }
 
 /* false: it is none of those between two cells. */
@@ -200,12 +200,15 @@ void run_session_follow(struct run *run, const struct session_order *order,
     if (!is_live || run->restoring || run->awaits_init || follow_between(run, order, fds, fd_count))
         return;
     uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
+    if (order->kind == SESSION_ORDER_INTERRUPT) /* however much of its time does not count */
+        run->waiting.waits = false;
     if (deadline_us > 0)
         run->deadline_us = deadline_us;
     if (wakes)
         tell_init(run, SANDBOX_CONTINUE);
     if (order->kind == SESSION_ORDER_CELL) {
         run->program = order->program;
+        run_wait_begin_cell(run, order->tools_wait_ms);
         tell_checkpoints(run, SANDBOX_CELL);
     } else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
         pass_collection_on(run, order, fds);
@@ -229,6 +232,8 @@ void run_session_expire(struct run *run)
         run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
         return;
     }
+    if (run_wait_goes_on(run))
+        return;
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
     case SESSION_DUE_MEASURE:
         measure_cell(run);

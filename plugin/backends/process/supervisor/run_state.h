@@ -60,8 +60,13 @@ bool run_processor_time(const struct run *run, uint64_t *ret_us);
 
 /* run_wait.c: calls of tools are open, or none is. */
 void run_wait_order(struct run *run, bool waits);
-/* Its wall time is over: has it spent some of that waiting, so that it goes on? */
+/* A cell begins, and may wait so long. */
+void run_wait_begin_cell(struct run *run, uint32_t limit_ms);
+/* Its wall time is over, or that of its cell: has it spent some of that waiting, so that it goes
+ * on? */
 bool run_wait_goes_on(struct run *run);
+/* That deadline, or a later one where it would come too soon for one that waits. */
+uint64_t run_wait_pause(const struct run *run, uint64_t deadline_us);
 
 /* From the control groups and that of the tree, into event and evidence. */
 void run_read_usage(struct run *run, const struct tree_usage *tree);

@@ -161,7 +161,8 @@ static void tell_patience(struct loop *loop)
 static bool has_answers(const struct loop *loop)
 {
     const struct run_calls *calls = loop->run->calls;
-    return calls && loop->backend.tools_fd >= 0 && calls->has_output(calls->user);
+    return calls && !loop->ordered_to_end && loop->backend.tools_fd >= 0 &&
+           calls->has_output(calls->user);
 }
 
 static uint64_t next_wake_ms(const struct loop *loop)

@@ -21,6 +21,7 @@ struct run_calls {
     /* Takes what has arrived, ends what has had its time, begins what waited, and writes to answers
      * (a socket, not closed) without waiting. false: an approver has ended the run. */
     bool (*serve)(void *user, int answers);
-    /* Nothing more of the program's counts. */
+    /* Cancels all calls, and refuses those that still come; a program that lives on is told so by
+     * serve(). */
     void (*stop)(void *user);
 };

@@ -345,7 +345,7 @@ static bool serve(void *user, int answers)
     do
         begin_calls(calls);
     while (take_arrived(calls));
-    if (!calls->ends_run) /* the program is to do nothing more */
+    if (!calls->ends_run || calls->has_ended) /* else the program is to do nothing more */
         answer_queue_write(&calls->answers, answers);
     return !calls->ends_run;
 }
@@ -357,7 +357,7 @@ static void stop(void *user)
     while (calls->first) {
         struct tool_call *call = calls->first;
         withdraw(calls, call);
-        fail_listed(calls, call, TOOL_ERROR_CANCELLED, "the run has ended");
+        fail_listed(calls, call, TOOL_ERROR_CANCELLED, TOOL_CALLS_ENDED);
     }
 }
 

@@ -21,7 +21,8 @@
 #include "tools/tool_rate.h"
 #include "json/json_text.h"
 
-#define TOOL_ROWS_LIMIT 256 /* calls that a result tells one by one */
+#define TOOL_ROWS_LIMIT  256                     /* calls that a result tells one by one */
+#define TOOL_CALLS_ENDED "the run is at its end" /* to calls that are open then, or come then */
 
 /* All borrowed until tool_calls_end(). */
 struct tool_calls_terms {

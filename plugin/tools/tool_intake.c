@@ -139,10 +139,15 @@ void tool_calls_take(struct tool_calls *calls, const unsigned char *payload, siz
     struct tool_refusal refusal;
     char message[TOOL_SCHEMA_MESSAGE_SIZE];
     enum tool_error_code why;
-    if (calls->has_ended || answer_queue_is_flooded(&calls->answers))
+    if (answer_queue_is_flooded(&calls->answers))
         return;
     if (!tool_call_frame_read(payload, length, calls->terms.limits->arguments_bytes, &frame,
                               &refusal)) {
+        refuse_frame(calls, frame.number, &refusal);
+        return;
+    }
+    if (calls->has_ended) {
+        refusal = (struct tool_refusal){TOOL_ERROR_CANCELLED, TOOL_CALLS_ENDED};
         refuse_frame(calls, frame.number, &refusal);
         return;
     }

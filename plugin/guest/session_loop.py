@@ -81,7 +81,7 @@ class Cells:
             os.dup2(fd, number, number != RESULTS_FD)
         for fd in fds:
             os.close(fd)
-        return source, rest.strings()[1:], rest.strings(), rest.number(), rest.string(), checkpoint.encode()
+        return source, rest.strings()[1:], rest.strings(), rest.number(), rest.string(), checkpoint.encode(), False
 
 
 def hold_interruptions(held):

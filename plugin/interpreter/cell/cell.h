@@ -21,6 +21,7 @@ struct cell {
     char **arguments;   /* behind those that start the interpreter */
     char **environment; /* the request's own variables, "NAME=value" */
     size_t lasting;     /* the last so many of them stay when the cell ends */
+    bool has_tools;     /* RUN_TOOLS_FD is its own too */
     char failure[300];  /* "": its files are in place; else what is wrong with them */
 };
 
@@ -34,6 +35,13 @@ enum cell_state {
 };
 /* Waits for the next one, however long that takes. */
 enum cell_state cell_take(int socket, struct cell *ret);
+
+/* Owns the place of RUN_TOOLS_FD, where cells have their answers to calls of tools. */
+
+/* Puts a cell's there. false: it cannot. */
+bool cell_answers_put(int answers);
+/* Closes the last cell's, unless the program has another file there. */
+void cell_answers_close(void);
 
 /* Is there nothing in the working directory, so that the cell has left no file? false also where
  * that cannot be seen. */

@@ -17,12 +17,13 @@ class FilesNotWritten(OSError):
 
 class Session:
     """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, how many of its last
-    variables stay, failure, checkpoint), 1 in a new branch of the session, or None at the end."""
+    variables stay, failure, checkpoint, whether it has tools), 1 in a new branch of the session, or None at the end."""
 
     def __init__(self, runner, take):
         self.runner, self.take = runner, take
         self.number, self.loop, self.variables, self.has_input = 0, None, {}, False
         self.checkpoint = None  # whether there is one ahead of this cell, or why not
+        self.other_module = None  # "tools": ours while a cell has no tools, and the program's own while it has
         self.names = sys.modules["__main__"].__dict__
         try:
             os.unlink(sys.argv[0])  # the session's empty program is none of its files
@@ -39,11 +40,10 @@ class Session:
             taken = self.take()
         if taken is None:
             return None
-        source, arguments, environment, lasting, failure, checkpoint = taken
+        source, arguments, environment, lasting, failure, checkpoint, has_tools = taken
         self.checkpoint = checkpoint.decode() or None
         self.number += 1
-        if "tools" in self.runner.parts:
-            self.runner.load("tools")["restart"]()
+        self.begin_tools(bool(has_tools))
         self.results["channel"].restart(self.runner.RESULTS_FD)
         self.put_variables(environment, lasting)
         sys.argv[:] = [f"cell-{self.number}", *map(os.fsdecode, arguments)]
@@ -51,6 +51,23 @@ class Session:
         if failure:
             raise FilesNotWritten(failure.decode(errors="replace"))
         return self.program_code["compile_program"](source, self.write(source), TOP_LEVEL_AWAIT)
+
+    def begin_tools(self, has_tools):
+        """A module of the program's own of that name is not lost to cells that have tools, nor ours to those that have none."""
+        if has_tools != self.runner.has_tools:
+            module, self.other_module = self.other_module, sys.modules.pop("tools", None)
+            if module is not None:
+                sys.modules["tools"] = module
+            self.runner.has_tools = has_tools
+        if has_tools and "tools" in self.runner.parts:
+            self.runner.load("tools")["restart"]()
+
+    def end_tools(self):
+        if "tools" in self.runner.parts:
+            try:
+                self.runner.load("tools")["end"]()
+            except BaseException:  # an event loop of the program's, of another kind
+                pass
 
     @staticmethod
     def diverge():
@@ -132,6 +149,7 @@ class Session:
         self.take_variables()
         self.results["channel"].send(CELL_ENDED, self.results["encode"](
             {"exit_code": status, "defined": self.defined(), "checkpoint": self.checkpoint, "home_is_empty": home_is_empty}))
+        self.end_tools()
 
     def functions(self):
         """For session_loop.c."""

@@ -86,7 +86,7 @@ class Channel:
         self.results_fd, self.replies_fd = results_fd, replies_fd
         self.pipes = identity(results_fd), identity(replies_fd)
         self.lead, self.sending = RLock(), RLock()
-        self.numbers, self.ended, self.loops = count(1), False, {}
+        self.numbers, self.ended, self.is_closed, self.loops = count(1), False, False, {}
         self.queue, self.out, self.pieces = deque(), deque(), deque()  # frames as lists of chunks; chunks; what has come
         self.first = ThreadCall()
         self.first.is_queued = True
@@ -191,8 +191,14 @@ class Channel:
 
     def write_next(self):
         """A chunk; or takes answers while there is no room for one: the gateway may wait for that."""
-        readable, writable, _ = self.select((self.replies_fd,), (self.results_fd,), ())
-        if writable:
+        try:
+            readable, writable, _ = self.select(() if self.ended else (self.replies_fd,), (self.results_fd,), ())
+        except OSError:  # one of them is closed; results may go on
+            self.end(None)
+            readable, writable = (), True
+        if self.is_closed:  # meanwhile: what is there now belongs to another cell
+            self.out.clear()
+        elif writable:
             try:
                 next(map(write, repeat(self.results_fd), iter(self.out.popleft, None)))
             except OSError as error:
@@ -339,7 +345,8 @@ class Channel:
         """Called when something has come, if no thread has taken it yet."""
         try:
             if self.ended:
-                loop.remove_reader(self.replies_fd)
+                if loop in self.loops:  # else it may be another one's by now
+                    loop.remove_reader(self.replies_fd)
             elif self.lead.acquire(False):
                 try:
                     self.receive_ready(loop)
@@ -354,12 +361,13 @@ class Channel:
 
     def close(self):
         """Another one takes its place, on the same descriptors."""
-        self.ended = True
+        self.ended = self.is_closed = True
         for loop in list(self.loops):
             self.loops.pop(loop, None)
             if not loop.is_closed():
                 loop.remove_reader(self.replies_fd)
         self.end(None)
+        self.out.clear()
 
 
 INTERRUPTED = {function.__code__ for function in (Channel.call, Channel.listing, Channel.start, Channel.take_in_loop, Channel.write)}

@@ -2,6 +2,7 @@
 """The module "tools" of a program whose run may call tools of the gateway. imports.py asks for its spec when a program imports it; nothing
 of it is there before. tool_channel.py carries the calls."""
 import sys
+from _thread import RLock
 
 MODULE = "tools"
 ARGUMENTS_LIMIT = 1 << 20  # bytes
@@ -52,12 +53,19 @@ class Tools:
     """The run's tools, and the channel to them. Both are opened when they are first needed."""
 
     def __init__(self):
-        self.runner, self.channel, self.entries = None, None, None
+        self.runner, self.channel, self.entries, self.has_ended = None, None, None, False
+        self.opening = RLock()
 
     def open(self):
-        """Has read what the gateway tells of the tools; raises ImportError where it tells nothing."""
-        if self.entries is not None:
-            return
+        """Has read what the gateway tells of the tools; raises ToolError where it tells nothing."""
+        if self.entries is None:
+            with self.opening:  # threads of a later cell may come here at the same time
+                if self.entries is None:
+                    self.read_listing()
+
+    def read_listing(self):
+        if self.has_ended:
+            raise ToolError(MODULE, "unavailable", "the cell has ended, or has no tools")
         from json import JSONDecoder, JSONEncoder
         channels = load("tool_channel")  # of sitecustomize.py
         self.ended = channels["Ended"]
@@ -69,15 +77,15 @@ class Tools:
         try:
             entries = self.decode(self.channel.listing().decode())
         except (self.ended, ValueError) as error:
-            raise ImportError(f"the tools of this run are not to be had: {error}", name=MODULE) from None
+            raise ToolError(MODULE, "unavailable", str(error)) from None
         self.by_name = {entry["name"]: entry for entry in entries}
         self.by_identifier = {entry["identifier"]: entry for entry in entries}
         self.functions = {}
         self.entries = entries
 
     def close(self):
-        """The run goes on with other pipes: those of the next cell of a session."""
-        channel, self.channel, self.entries = self.channel, None, None
+        """The cell of a session has ended, and the next one has other pipes."""
+        channel, self.channel, self.entries, self.has_ended = self.channel, None, None, True
         if channel is not None:
             self.runner.results()["channel"].writer = None
             channel.close()
@@ -343,7 +351,10 @@ class Loader:
 
     @staticmethod
     def exec_module(module):
-        tools.open()
+        try:
+            tools.open()
+        except ToolError as error:
+            raise ImportError(f"the tools of this run are not to be had: {error.message}", name=MODULE) from None
         for name in PLAIN:
             globals()[name].__module__ = MODULE
         own = {name: globals()[name] for name in PLAIN}
@@ -359,6 +370,12 @@ def spec(runner):
     return ModuleSpec(MODULE, Loader, origin="code-execute")
 
 
-def restart():
-    """For the next cell of a session, whose pipes are others."""
+def end():
+    """A cell of a session has ended: whatever calls from now on has no tools."""
     tools.close()
+
+
+def restart():
+    """For the next cell of a session that has tools, whose pipes are others."""
+    tools.close()
+    tools.has_ended = False

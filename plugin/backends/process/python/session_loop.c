@@ -50,6 +50,7 @@ static const char *make_checkpoint(void)
 static enum cell_state wait_for_cell(struct cell *ret, const char **ret_checkpoint)
 {
     void *state = PyEval_SaveThread();
+    cell_answers_close(); /* of the last cell: a checkpoint is to have none */
     *ret_checkpoint = make_checkpoint();
     enum cell_state taken = *ret_checkpoint ? cell_take(cells, ret) : CELL_NONE;
     PyEval_RestoreThread(state);
@@ -75,15 +76,18 @@ PyObject *session_loop_take(PyObject *self, PyObject *arguments)
     PyObject *lasting = PyLong_FromLong((long)cell.lasting);
     PyObject *failure = PyBytes_FromString(cell.failure);
     PyObject *checkpoint = PyBytes_FromString(word);
-    PyObject *all = code && words && environment && lasting && failure && checkpoint
-                        ? PyTuple_Pack(6, code, words, environment, lasting, failure, checkpoint)
-                        : NULL;
+    PyObject *tools = PyLong_FromLong(cell.has_tools);
+    PyObject *all =
+        code && words && environment && lasting && failure && checkpoint && tools
+            ? PyTuple_Pack(7, code, words, environment, lasting, failure, checkpoint, tools)
+            : NULL;
     Py_DecRef(code);
     Py_DecRef(words);
     Py_DecRef(environment);
     Py_DecRef(lasting);
     Py_DecRef(failure);
     Py_DecRef(checkpoint);
+    Py_DecRef(tools);
     return all;
 }
 

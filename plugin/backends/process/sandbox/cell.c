@@ -26,6 +26,12 @@ static int given_fd(const int fds[CELL_FDS], enum run_fd which)
     return fds[which - RUN_FD_DESCRIPTION];
 }
 
+static bool take_answers(const int fds[CELL_FDS])
+{
+    cell_answers_close();
+    return !taken.tools || cell_answers_put(given_fd(fds, RUN_FD_TOOLS));
+}
+
 static bool take_streams(const int fds[CELL_FDS])
 {
     return dup2(given_fd(fds, RUN_FD_STDIN), STDIN_FILENO) >= 0 &&
@@ -98,13 +104,14 @@ enum cell_state cell_take(int socket, struct cell *ret)
     bool is_read = run_read_description(given_fd(fds, RUN_FD_DESCRIPTION), &taken) &&
                    taken.preparation.argument_count <= string_list_count(taken.argv) &&
                    taken.preparation.environment_count <= string_list_count(taken.environment) &&
-                   take_code(&taken, &code) && take_streams(fds);
+                   take_code(&taken, &code) && take_streams(fds) && take_answers(fds);
     if (is_read) {
         ret->code = code.content;
         ret->code_length = code.length;
         ret->arguments = &taken.argv[taken.preparation.argument_count];
         ret->environment = &taken.environment[taken.preparation.environment_count];
         ret->lasting = taken.session.lasting_variables;
+        ret->has_tools = taken.tools != 0;
         put_files(&taken, given_fd(fds, RUN_FD_INPUTS), ret);
     }
     close_all(fds, CELL_FDS);

@@ -148,6 +148,7 @@ bool audit_record_tool_call(const struct call *call, const struct tool_call *too
     write_or_null(&record, "approver", tool_call->approver);
     json_draft_integer(&record, "arguments_bytes", (int64_t)tool_call->arguments_length);
     json_draft_string(&record, "call_sha256", tool_call->sha256);
+    write_cell(&record, call);
     if (has_ended) {
         json_draft_integer(&record, "answer_bytes", (int64_t)tool_call->answer_bytes);
         json_draft_integer(&record, "duration_ms", (int64_t)tool_call->duration_ms);

@@ -193,6 +193,12 @@ static bool begin_session(struct call *call, struct error *error)
     struct session *session = session_add(&terms, &call->admission, error);
     if (!session)
         return false;
+    if (!session_keep_tools(session, call->request.tools)) {
+        session_lose(session, SESSION_LOSS_CRASHED);
+        session_give_back(session);
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the session");
+        return false;
+    }
     if (session_run_start(call->configuration.mode, &call->description,
                           call->registration.cancel_fd, &session->sandbox->run, &failed, error)) {
         session_keep_secrets(session, TAKE_POINTER(secrets), call->redaction);
@@ -253,6 +259,8 @@ static void note_begun(struct call *call)
         call_note(call, "the session %s is as it was", call->session->forked_from);
     if (call->session->secrets)
         call_note(call, "every cell of the session can read its secrets, until it ends");
+    if (call->session->tools)
+        call_note(call, "further cells have the same tools, unless their \"tools\" says otherwise");
 }
 
 static void note_cell(struct call *call)

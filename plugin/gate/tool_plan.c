@@ -3,54 +3,94 @@
  * tool_invoke(). */
 #include "gate/tool_plan.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 #include "policy/policy.h"
 #include "vocabulary/language.h"
 #include "vocabulary/pattern.h"
 
-static bool refuse(struct error *error, const char *why)
+/* A later cell that leaves them out has those of its session. */
+static const char *remedy(const struct call *call)
+{
+    return call->session && call->session->tools ? "give the cell \"tools\": []"
+                                                 : "leave tools out";
+}
+
+static bool refuse(const struct call *call, struct error *error, const char *why)
 {
     error_set(error, ERROR_NOT_SUPPORTED, "request: /tools: %s", why);
-    error_set_hint(error, "leave tools out");
+    error_set_hint(error, "%s", remedy(call));
     return false;
 }
 
-static bool refuse_language(struct error *error)
+static bool refuse_language(const struct call *call, struct error *error)
 {
+    bool is_cell = call->request.session;
     char names[128] = "";
     size_t count;
     const struct language *languages = languages_all(&count);
     for (size_t i = 0, length = 0; i < count && length < sizeof(names); i++)
-        if (languages[i].calls_tools)
+        if (is_cell ? languages[i].cells_call_tools : languages[i].calls_tools)
             length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
                                        length > 0 ? ", " : "", languages[i].name);
     error_set(error, ERROR_NOT_SUPPORTED,
-              "request: /tools: programs of this language cannot call tools; these can: %s", names);
-    error_set_hint(error, "leave tools out, or write the program in one of those languages");
+              "request: /tools: %s of this language cannot call tools; these can: %s",
+              is_cell ? "cells" : "programs", names);
+    error_set_hint(error, "%s, or write the %s in one of those languages", remedy(call),
+                   is_cell ? "cell" : "program");
     return false;
+}
+
+static bool refuse_mode(const struct call *call, struct error *error)
+{
+    error_set(error, ERROR_NOT_SUPPORTED, "request: /tools: mode %s carries no calls of tools%s",
+              sandbox_mode_name(call->configuration.mode),
+              call->request.session ? " from sessions" : "");
+    error_set_hint(error, "%s, or ask the operator for mode process", remedy(call));
+    return false;
+}
+
+static bool mode_carries(const struct call *call)
+{
+    const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
+    return call->request.session ? row->cells_carry_tools : row->carries_tools;
+}
+
+static bool language_calls(const struct call *call)
+{
+    const struct language *language = call->request.language;
+    return call->request.session ? language->cells_call_tools : language->calls_tools;
+}
+
+/* The same request as one that names them: so the hash, the capabilities and every question have
+ * them. Where no cell can have any, it has none. */
+static bool take_from_session(struct call *call, struct error *error)
+{
+    const struct session *session = call->session;
+    if (call->request.tools || !session || !session->tools || !mode_carries(call) ||
+        !language_calls(call))
+        return true;
+    call->request.tools = string_list_copy(session->tools, SIZE_MAX);
+    if (!call->request.tools)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the cell's tools");
+    return call->request.tools;
 }
 
 /* The runner of a language is where its module for tools is. */
 static bool can_call(const struct call *call, struct error *error)
 {
-    const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
     if (call->context.tools.count == 0)
-        return refuse(error, "the gateway offers no tools");
-    if (!row->carries_tools) {
-        error_set(error, ERROR_NOT_SUPPORTED, "request: /tools: mode %s carries no calls of tools",
-                  row->name);
-        error_set_hint(error, "leave tools out, or ask the operator for mode process");
-        return false;
-    }
-    if (call->request.session)
-        return refuse(error, "a cell of a session cannot call tools");
-    if (!call->request.language->calls_tools)
-        return refuse_language(error);
+        return refuse(call, error, "the gateway offers no tools");
+    if (!mode_carries(call))
+        return refuse_mode(call, error);
+    if (!language_calls(call))
+        return refuse_language(call, error);
     return call->description.preparation.runner != RUN_INTERPRETER_NONE ||
-           refuse(error, "the policy's command of this language cannot call tools");
+           refuse(call, error, "the policy's command of this language cannot call tools");
 }
 
 /* A program that calls code_execute would be a way around its own limits. */
@@ -96,6 +136,8 @@ bool tool_plan(struct call *call, struct error *error)
 {
     tool_list_clear(&call->tools);
     call->description.tools = 0;
+    if (!take_from_session(call, error))
+        return false;
     if (!call->request.tools || !call->request.tools[0])
         return true;
     const struct tool_filter filter = {may_be_called, call};

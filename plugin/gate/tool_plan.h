@@ -14,7 +14,8 @@
 /* Not by the policy alone: the tool that runs the program is none for it. */
 bool tool_plan_allows(const struct policy *policy, const char *name);
 
-/* Chooses call->tools, behind plan_run() and cell_plan(). false with NOT_SUPPORTED or
+/* Chooses call->tools, behind plan_run() and cell_plan(). A later cell of a session whose request
+ * does not say has the session's, which the request gets. false with NOT_SUPPORTED or
  * POLICY_DENIED. */
 bool tool_plan(struct call *call, struct error *error);
 

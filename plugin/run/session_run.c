@@ -23,6 +23,9 @@
 #define SETUP_LIMIT_MS 20000
 /* From the end of a cell's time: the backend interrupts it twice before it ends the session. */
 #define INTERRUPTS_MS 2000
+/* Behind an interruption, until the program hears that its calls of tools are cancelled: of the two
+ * the interruption is to come first. */
+#define CANCELLED_CALLS_MS 100
 
 void session_run_close(struct session_run *session)
 {
@@ -43,6 +46,7 @@ static struct run_description without_cell(const struct run_description *cell,
     description.private_file_count = 0;
     description.environment = environment;
     description.results = 1;
+    description.tools = 0;
     description.limits.wall_ms = 0;
     description.limits.cpu_ms = 0;
     description.outputs = (struct run_outputs){.files = 0};
@@ -150,6 +154,9 @@ struct loop {
     struct backend_run cell; /* its pipes */
     struct run_stream *late;
     uint64_t deadline_ms;
+    bool told_waiting;              /* the backend: for answers of tools */
+    bool waited;                    /* once at least */
+    uint64_t held_ms;               /* until then it gets no answers */
     enum run_cause interrupted_for; /* RUN_CAUSE_EXIT: it was not interrupted */
     enum session_state state;
     struct run_event end; /* where it is not kept */
@@ -163,6 +170,8 @@ enum loop_entry {
     LOOP_LATE_STDOUT,
     LOOP_LATE_STDERR,
     LOOP_CANCEL,
+    LOOP_ARRIVED, /* answers of the host's to calls of tools */
+    LOOP_ANSWERS, /* of which the program can take more */
     LOOP_ENTRY_COUNT
 };
 
@@ -185,12 +194,23 @@ static uint64_t end_limit_ms(const struct loop *loop)
                                                            : limit_ms;
 }
 
-/* Only the first reason counts. */
+/* The host works for nobody from now on. */
+static void stop_calls(struct loop *loop)
+{
+    const struct run_calls *calls = loop->run->calls;
+    if (calls)
+        calls->stop(calls->user);
+}
+
+/* Only the first reason counts. Calls of tools are cancelled, and code that the interruption does
+ * not end hears so. */
 static void interrupt(struct loop *loop, enum run_cause cause)
 {
     if (loop->interrupted_for != RUN_CAUSE_EXIT)
         return;
     loop->interrupted_for = cause;
+    loop->held_ms = monotonic_ms() + CANCELLED_CALLS_MS;
+    stop_calls(loop);
     if (!is_time(cause))
         session_run_order(loop->session, (struct session_order){.kind = SESSION_ORDER_INTERRUPT});
     loop->deadline_ms = monotonic_ms() + end_limit_ms(loop);
@@ -241,6 +261,58 @@ static bool take_event(struct loop *loop, struct error *error)
     return true;
 }
 
+static bool has_answers(const struct loop *loop)
+{
+    const struct run_calls *calls = loop->run->calls;
+    return calls && loop->cell.tools_fd >= 0 && monotonic_ms() >= loop->held_ms &&
+           calls->has_output(calls->user);
+}
+
+static uint64_t next_wake_ms(const struct loop *loop)
+{
+    const struct run_calls *calls = loop->run->calls;
+    uint64_t due_ms = calls ? calls->due_ms(calls->user) : UINT64_MAX;
+    if (calls && monotonic_ms() < loop->held_ms && loop->held_ms < due_ms)
+        due_ms = loop->held_ms;
+    return due_ms < loop->deadline_ms ? due_ms : loop->deadline_ms;
+}
+
+/* As in run.c: the backend knows how much of the wait counts. One that was interrupted has had its
+ * time. */
+static void tell_waiting(struct loop *loop, bool waits)
+{
+    const unsigned char order = waits ? RUN_ORDER_WAITS : RUN_ORDER_GOES_ON;
+    if (waits == loop->told_waiting || loop->interrupted_for != RUN_CAUSE_EXIT)
+        return;
+    loop->told_waiting = waits;
+    (void)channel_send(loop->session->backend.events, &order, sizeof(order), NULL, 0);
+    if (!loop->waited)
+        loop->deadline_ms += loop->run->description->tools_wait_ms;
+    loop->waited = true;
+}
+
+/* Also where nothing has arrived: a call of the cell's may have come with its results. */
+static void serve_calls(struct loop *loop)
+{
+    const struct run_calls *calls = loop->run->calls;
+    if (!calls)
+        return;
+    int answers = monotonic_ms() >= loop->held_ms ? loop->cell.tools_fd : -1;
+    if (!calls->serve(calls->user, answers))
+        interrupt(loop, RUN_CAUSE_CANCELLED);
+    tell_waiting(loop, calls->is_waiting(calls->user));
+}
+
+/* What the cell has left behind hears so: a child that the gateway has forked may have a copy of
+ * the socket. */
+static void end_calls(struct loop *loop)
+{
+    stop_calls(loop);
+    if (loop->cell.tools_fd >= 0)
+        (void)shutdown(loop->cell.tools_fd, SHUT_RDWR);
+    close_fd(TAKE_FD(loop->cell.tools_fd));
+}
+
 static bool poll_once(struct loop *loop, struct error *error)
 {
     struct backend_run *last = &loop->session->backend;
@@ -253,8 +325,11 @@ static bool poll_once(struct loop *loop, struct error *error)
         [LOOP_LATE_STDERR] = {.fd = last->stderr_fd, .events = POLLIN},
         [LOOP_CANCEL] = {.fd = loop->interrupted_for == RUN_CAUSE_EXIT ? loop->run->cancel_fd : -1,
                          .events = POLLIN},
+        [LOOP_ARRIVED] = {.fd = loop->run->calls ? loop->run->calls->wake_fd : -1,
+                          .events = POLLIN},
+        [LOOP_ANSWERS] = {.fd = has_answers(loop) ? loop->cell.tools_fd : -1, .events = POLLOUT},
     };
-    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(loop->deadline_ms));
+    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(next_wake_ms(loop)));
     if (ready < 0 && errno == EINTR)
         return true;
     if (ready < 0) {
@@ -273,6 +348,7 @@ static bool poll_once(struct loop *loop, struct error *error)
         (void)run_drain_stream(&loop->drain, &loop->cell.stderr_fd, &loop->run->errors);
     if (entries[LOOP_RESULTS].revents != 0)
         (void)run_drain_results(&loop->drain);
+    serve_calls(loop);
     if (entries[LOOP_EVENTS].revents != 0)
         return take_event(loop, error);
     if (monotonic_ms() > loop->deadline_ms) {
@@ -292,6 +368,7 @@ static bool run_loop(struct loop *loop, const struct cell_word *word, struct err
     if (goes_on && loop->state == SESSION_KEPT)
         goes_on = take_event(loop, error);
     run_drain_rest(&loop->drain);
+    end_calls(loop);
     end_late(loop);
     return goes_on || word->ended;
 }
@@ -357,10 +434,12 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;
     session_run_order(
-        session, (struct session_order){.kind = SESSION_ORDER_CELL,
-                                        .wall_ms = at_most_32_bits(wall_ms),
-                                        .cpu_ms = at_most_32_bits(run->description->limits.cpu_ms),
-                                        .program = number});
+        session,
+        (struct session_order){.kind = SESSION_ORDER_CELL,
+                               .wall_ms = at_most_32_bits(wall_ms),
+                               .cpu_ms = at_most_32_bits(run->description->limits.cpu_ms),
+                               .program = number,
+                               .tools_wait_ms = at_most_32_bits(run->description->tools_wait_ms)});
     const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
     struct run_description description = *run->description;
     description.outputs = (struct run_outputs){.files = 0}; /* its interpreter collects nothing */

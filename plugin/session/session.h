@@ -116,6 +116,7 @@ struct session {
     struct cells_grant *cells_grant;
 
     /* What its first cell was given; NULL: nothing. */
+    char **tools;    /* names and beginnings of names, as its request had them */
     json_t *secrets; /* object: the variable, and the name of its secret */
     struct redaction *redaction;
 };
@@ -148,6 +149,10 @@ struct session *session_add(const struct session_terms *terms, struct admission 
 /* Keeps the secrets of the session's first cell until it ends: their names (a reference) and the
  * redaction of its output, which are the session's from now on. */
 void session_keep_secrets(struct session *session, json_t *names, struct redaction *redaction);
+
+/* Keeps the tools of the session's first cell, for those that say nothing of tools. NULL: none.
+ * false: no memory. */
+bool session_keep_tools(struct session *session, char *const *tools);
 
 /* Notes a cell that ran, or may have. language: its name. defined: the names that it said are
  * there, or NULL. most_undoable: of a cell with a checkpoint ahead of it, how many the session

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 
 static const char *const loss_names[SESSION_LOSS_COUNT] = {
 #define X(constant, name) name,
@@ -55,6 +56,7 @@ void session_free(struct session *session)
 {
     session_forget_secrets(session);
     json_decref(session->secrets);
+    string_list_free(session->tools);
     release_sandbox(session->sandbox);
     free(session->principal);
     for (uint32_t i = 0; i < session->language_count; i++)
@@ -64,6 +66,12 @@ void session_free(struct session *session)
     free(session->cells_grant);
     json_decref(session->cells);
     free(session);
+}
+
+bool session_keep_tools(struct session *session, char *const *tools)
+{
+    return !tools || !tools[0] ||
+           string_list_append_all(&session->tools, (const char *const *)tools);
 }
 
 uint32_t session_program_of(const struct session *session, const char *language)
@@ -171,7 +179,7 @@ struct session *session_new_branch(const struct session *from, const struct sess
         return NULL;
     session->limits = from->limits;
     memcpy(session->forked_from, from->id, sizeof(from->id));
-    if (session_copy_history(session, from))
+    if (session_keep_tools(session, from->tools) && session_copy_history(session, from))
         return session;
     session_free(session);
     return NULL;

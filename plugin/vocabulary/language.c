@@ -20,6 +20,7 @@ static const struct language languages[] = {
      .aliases = python_aliases,
      .has_results = true,
      .calls_tools = true,
+     .cells_call_tools = true,
      .cells = RUN_INTERPRETER_PYTHON},
     {.name = "javascript",
      .aliases = javascript_aliases,

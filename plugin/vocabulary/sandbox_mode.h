@@ -60,6 +60,7 @@ struct sandbox_mode_row {
     bool keeps_checkpoints;    /* of the cells of a session */
     bool forks_sessions;       /* by them */
     bool carries_tools;        /* a program can call tools of the gateway */
+    bool cells_carry_tools;    /* as can a cell of a session */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */
     const char *network;       /* whose network a program has, where it has one */

@@ -90,6 +90,7 @@ const struct sandbox_mode_row process_mode = {
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
     .carries_tools = true,
+    .cells_carry_tools = true,
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),

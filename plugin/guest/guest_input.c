@@ -24,7 +24,7 @@ bool input_await(int other)
     return ready[0].revents != 0;
 }
 
-static size_t read_some(void *bytes, size_t length)
+size_t input_take_some(void *bytes, size_t length)
 {
     ssize_t count;
     do
@@ -38,7 +38,7 @@ static size_t read_some(void *bytes, size_t length)
 static void read_whole(unsigned char *bytes, size_t length)
 {
     for (size_t taken = 0; taken < length;)
-        taken += read_some(bytes + taken, length - taken);
+        taken += input_take_some(bytes + taken, length - taken);
 }
 
 static uint64_t read_number(size_t width)
@@ -68,7 +68,7 @@ static bool copy_to(int fd, uint64_t left, struct sha256 *hash)
     static unsigned char chunk[CHUNK];
     int error = fd < 0 ? EBADF : 0;
     while (left > 0) {
-        size_t count = read_some(chunk, left < CHUNK ? (size_t)left : CHUNK);
+        size_t count = input_take_some(chunk, left < CHUNK ? (size_t)left : CHUNK);
         left -= count;
         if (hash)
             sha256_add(hash, chunk, count);
@@ -87,6 +87,20 @@ bool input_take_content(int fd, struct run_file *ret)
     bool taken = copy_to(fd, ret->length, &hash);
     sha256_end(&hash, ret->sha256);
     return taken;
+}
+
+uint32_t input_take_number(void)
+{
+    return (uint32_t)read_number(sizeof(uint32_t));
+}
+
+void input_await_end(void)
+{
+    char dropped[4096];
+    ssize_t count;
+    do
+        count = read(STDIN_FILENO, dropped, sizeof(dropped));
+    while (count > 0 || (count < 0 && errno == EINTR));
 }
 
 int input_make_file(void)

@@ -22,6 +22,12 @@ bool input_take_end(void);
 /* The same of a cell with so many files. *ret_refused: the number of one that is not as described;
  * count: all are. */
 bool input_take_cell_end(size_t count, size_t *ret_refused);
+/* Behind the message: a number that belongs to an order, and some of the bytes that do, as they
+ * come; at least 1. */
+uint32_t input_take_number(void);
+size_t input_take_some(void *bytes, size_t length);
+/* Drops what comes until the backend has gone. */
+void input_await_end(void);
 /* A file in memory for it, CLOEXEC; -1 with errno. */
 int input_make_file(void);
 /* No more can be written to it, and it is read from its beginning. false with errno. */

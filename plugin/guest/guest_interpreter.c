@@ -14,6 +14,7 @@
 #include "base/write_fully.h"
 #include "guest/guest_input.h"
 #include "guest/guest_python.h"
+#include "guest/guest_tools.h"
 #include "protocol/run_description.h"
 
 #define TOLD_WAITING 'w'
@@ -68,8 +69,11 @@ static const char *start(char *const *command, char *const *environment, const c
 {
     int inherited[GUEST_INHERITED];
     CLEANUP_CLOSE int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CLEANUP_CLOSE int tools = program_may_have_results() ? tools_open() : -1;
     if (null < 0 || !open_ends(interpreter, inherited))
         return "make the pipes of the interpreter";
+    if (tools < 0 && program_may_have_results())
+        return "make the socket for answers of tools";
     const struct program_order order = {
         .path = path,
         .argv = command,
@@ -79,6 +83,7 @@ static const char *start(char *const *command, char *const *environment, const c
         .inherited = inherited,
         .script = -1,
         .addon = -1,
+        .tools = tools,
     };
     bool started = program_start(&order, &interpreter->program);
     close_fd(inherited[0]);
@@ -120,6 +125,7 @@ bool interpreter_hand_over(struct guest_interpreter *interpreter, const struct g
     wire_put_strings(&writer, run->argv);
     wire_put_u32(&writer, run->has_input);
     wire_put_u32(&writer, run->has_results);
+    wire_put_u32(&writer, run->has_tools);
     bool begins = !writer.failed && write_fully(interpreter->run, writer.bytes, writer.length) &&
                   hear(interpreter->told, TOLD_BEGINS);
     if (writer.bytes)

@@ -113,6 +113,7 @@ static _Noreturn void become_program(const struct program_order *order,
         ready = ready && dup2(order->inherited[i], STDERR_FILENO + 1 + i) >= 0;
     ready = ready && (order->script < 0 || dup2(order->script, PROGRAM_SCRIPT_FD) >= 0);
     ready = ready && (order->addon < 0 || dup2(order->addon, PROGRAM_ADDON_FD) >= 0);
+    ready = ready && (order->tools < 0 || dup2(order->tools, RUN_TOOLS_FD) >= 0);
     if (ready && limit_files(order->file_bytes) && layers_apply())
         (void)execve(order->path, order->argv, order->environment);
     int error = errno;

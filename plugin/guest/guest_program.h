@@ -39,6 +39,7 @@ struct program_order {
     const int *inherited; /* GUEST_INHERITED descriptors that it gets from 3 on; NULL: none */
     int script;           /* becomes PROGRAM_SCRIPT_FD; -1: it has none */
     int addon;            /* becomes PROGRAM_ADDON_FD; -1: it has none */
+    int tools;            /* becomes RUN_TOOLS_FD; -1: it has none */
     uint64_t file_bytes;  /* of struct guest_run */
 };
 
@@ -48,7 +49,8 @@ char **program_environment(char *const *given);
 /* The file that the name stands for: an absolute path, or a file in an absolute directory of the
  * environment's PATH. false: there is none. */
 bool program_find(const char *name, char *const *environment, char ret[PATH_MAX]);
-/* The run's limit on open files may be lower than the number of the results. */
+/* The run's limit on open files may be lower than the number of the results. Neither has such a run
+ * the answers of tools. */
 bool program_may_have_results(void);
 /* Starts it. Returns when its execve has succeeded; false with errno. */
 bool program_start(const struct program_order *order, struct guest_program *ret);

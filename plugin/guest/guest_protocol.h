@@ -7,12 +7,15 @@
  * guest_run), then for each file a u64 length and its bytes, and the same for the standard input
  * where there is one, then a u32, GUEST_MESSAGE_END. A backend that finds a file to be another than
  * described never sends that word, and without it nothing is started; but of a cell it fills the
- * file up with zeros, and the number of the first such file is in the word's place. Behind it comes
- * at most the byte GUEST_ORDER_END: the guest kills the program and goes on as after any end, in
- * haste. Where the run is a session, further orders come, each a byte: a cell is one with a message
- * of that form behind it, whose first file is the code of the cell, and so is a further
- * interpreter, with the message of a run. To that one the guest answers with STARTED, MISSING or
- * FAILED, as to the run.
+ * file up with zeros, and the number of the first such file is in the word's place. Behind it come
+ * orders, each a byte. With GUEST_ORDER_END, the last one, the guest kills the program and goes on
+ * as after any end, in haste. A run with tools has two more: GUEST_ORDER_MEASURE, and
+ * GUEST_ORDER_ANSWERS with a u32 length and so many bytes for the program's socket of answers; a
+ * length of 0 is the end of that socket. The guest takes these whether the program reads them or
+ * not: the backend never sends more than GUEST_ANSWERS_ROOM beyond what ANSWERS_TAKEN has told.
+ * Where the run is a session, further orders come: a cell is one with a message of that form behind
+ * it, whose first file is the code of the cell, and so is a further interpreter, with the message
+ * of a run. To that one the guest answers with STARTED, MISSING or FAILED, as to the run.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
  * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
@@ -43,6 +46,10 @@
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65) /* of a cell also a file's number, see above */
 #define GUEST_ORDER_END       'e'
+#define GUEST_ORDER_ANSWERS   'a' /* see above */
+#define GUEST_ORDER_MEASURE   'm' /* the processor time of all: GUEST_MEASURED is the answer */
+#define GUEST_ANSWERS_LIMIT   UINT32_C(16384)  /* of one order */
+#define GUEST_ANSWERS_ROOM    UINT32_C(131072) /* for what the program has not taken yet */
 /* Of a session, in front of a message (CELL, PROGRAM and both of COLLECT) or alone. */
 #define GUEST_ORDER_CELL          '0' /* and further digits: the number of its program */
 #define GUEST_ORDER_PROGRAM       'p' /* start another interpreter */
@@ -53,11 +60,11 @@
 #define GUEST_ORDER_UNDO          'u' /* the cell under way: GUEST_RESTORED is the answer */
 /* And a number of the last cells, up to CHECKPOINTS_MOST: GUEST_RESTORED or GUEST_NOT_RESTORED. */
 #define GUEST_ORDER_UNDO_CELLS '@'
-#define GUEST_ORDER_MEASURE    'm' /* the processor time of all: GUEST_MEASURED is the answer */
 
-/* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD. */
+/* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD and
+ * RUN_TOOLS_FD. */
 #define GUEST_INTERPRETER_RUN \
-    3 /* its run: the lists of variables and arguments, has_input, has_results */
+    3 /* its run: the lists of variables and arguments, has_input, has_results, has_tools */
 #define GUEST_INTERPRETER_TOLD  4 /* its report: 'w' when it waits, 'b' when its program begins */
 #define GUEST_INTERPRETER_INPUT 5 /* the file that becomes its standard input */
 
@@ -80,7 +87,9 @@ enum guest_kind {
     GUEST_MEASURED, /* struct guest_measure */
     GUEST_RESTORED, /* struct guest_end: cells are undone; of the interpreter that ended with them
                      */
-    GUEST_NOT_RESTORED, /* there is no checkpoint, and the session is as it was */
+    GUEST_NOT_RESTORED,  /* there is no checkpoint, and the session is as it was */
+    GUEST_ANSWERS_TAKEN, /* a u32: so many more bytes have gone to the program, or were dropped
+                            because it has closed its socket */
     GUEST_KIND_END
 };
 
@@ -89,6 +98,7 @@ struct guest_run {
     uint32_t trial;       /* 1: look for the program, and start nothing */
     uint32_t has_input;   /* 1: the standard input follows the files; 0: it is /dev/null */
     uint32_t has_results; /* 1: the program gets RUN_RESULTS_FD */
+    uint32_t has_tools;   /* 1: and RUN_TOOLS_FD */
     uint32_t runner;      /* enum run_interpreter: argv is its, and a script of ours begins its
                              program. Of a session of a shell: argv is the shell alone */
     uint32_t session;     /* 1: it executes cells; of a cell: 1 */

@@ -112,6 +112,11 @@ class _Runner:
             os.set_inheritable(self.RESULTS_FD, False)
         except OSError:  # this run has no results
             return
+        try:
+            os.set_inheritable(self.TOOLS_FD, False)
+            self.has_tools = True
+        except OSError:  # and no tools
+            pass
         builtins.display = self.display
         self.load("imports")["watch"](self)
         if sys.version_info >= self.OLDEST:
@@ -203,7 +208,7 @@ def _wait(runner):
         variables, arguments = take_strings(), take_strings()
         if take_number():
             os.dup2(INPUT, 0)
-        has_results = take_number()
+        has_results, has_tools = take_number(), take_number()
         set_arguments_and_variables(variables, arguments[count:])
         if later:
             for entry in later:
@@ -211,6 +216,8 @@ def _wait(runner):
             spec = runner.find_replaced_module()
         if not has_results:
             os.closerange(runner.RESULTS_FD, runner.RESULTS_FD + 1)
+        if not has_tools:
+            os.closerange(runner.TOOLS_FD, runner.TOOLS_FD + 1)
         for fd in RUN, INPUT:
             os.close(fd)
         os.write(TOLD, b"b")

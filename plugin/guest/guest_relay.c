@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "guest/guest_output.h"
 #include "guest/guest_time.h"
+#include "guest/guest_tools.h"
 
 enum {
     CHILDREN,
@@ -20,7 +21,8 @@ enum {
     BUFFER,
     OUTPUTS,
     LATE = OUTPUTS + PROGRAM_OUTPUTS,
-    WATCHED = LATE + SESSION_LATE
+    ANSWERS = LATE + SESSION_LATE,
+    WATCHED
 };
 
 static const enum guest_kind kinds[PROGRAM_OUTPUTS] = {[PROGRAM_STDOUT] = GUEST_STDOUT,
@@ -85,6 +87,8 @@ static void watch(struct pollfd ready[WATCHED], const struct guest_program *prog
             (struct pollfd){.fd = room ? program->outputs[i] : -1, .events = POLLIN};
     for (size_t i = 0; i < SESSION_LATE; i++)
         ready[LATE + i] = (struct pollfd){.fd = room ? session->late[i] : -1, .events = POLLIN};
+    ready[ANSWERS] =
+        (struct pollfd){.fd = children < 0 ? -1 : tools_blocked_socket(), .events = POLLOUT};
 }
 
 /* Reads once what is there. */
@@ -181,28 +185,41 @@ static bool take_end(struct guest_program *program, struct guest_session *sessio
     return true;
 }
 
-/* Ahead of the program's next output, which would take the room. */
-static void answer_measure(struct guest_session *session)
+/* Nothing else may come on that connection, and nobody but the backend has its other end. true: the
+ * backend orders the end. */
+static bool take_order_of_run(void)
 {
-    if (!session->owes_measure || !output_has_room())
-        return;
-    session->owes_measure = false;
-    time_send_measure();
+    char order = '\0';
+    if (tools_are_coming()) {
+        tools_take_more();
+        return false;
+    }
+    if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order))
+        return false;
+    if (order == GUEST_ORDER_ANSWERS)
+        tools_take_order();
+    else if (order == GUEST_ORDER_MEASURE)
+        time_ask();
+    return order == GUEST_ORDER_END;
 }
 
-/* Nothing else may come on that connection, and nobody but the backend has its other end. */
 static bool take_order(struct guest_program *program, struct guest_session *session,
                        struct guest_end *end)
 {
-    char order;
-    if (session->count > 0 ? !session_take_order(session, program)
-                           : read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order) ||
-                                 order != GUEST_ORDER_END)
+    if (session->count > 0 ? !session_take_order(session, program) : !take_order_of_run())
         return false;
     kill_tree();
     end->wait_status = SIGKILL;
     note_usage(end);
     return true;
+}
+
+/* Ahead of the program's next output, which would take the room. */
+static void answer_backend(void)
+{
+    time_answer();
+    tools_flush();
+    tools_tell_taken();
 }
 
 struct guest_end relay_until_end(struct guest_program *program, struct guest_session *session,
@@ -223,7 +240,7 @@ struct guest_end relay_until_end(struct guest_program *program, struct guest_ses
         else if ((ready[BACKEND].revents & POLLIN) && take_order(program, session, &end))
             ended = *ret_ordered = true;
         if (!ended)
-            answer_measure(session);
+            answer_backend();
         if (session->count > 0)
             pass_session_on(program, session, ready);
         else

@@ -22,6 +22,7 @@
 #include "guest/guest_input.h"
 #include "guest/guest_output.h"
 #include "guest/guest_start.h"
+#include "guest/guest_time.h"
 #include "guest/send_fds.h"
 
 static struct guest_files files; /* of the last cell */
@@ -240,7 +241,7 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
         collect(session, order == GUEST_ORDER_COLLECT_HASTE);
         break;
     case GUEST_ORDER_MEASURE:
-        session->owes_measure = true;
+        time_ask();
         break;
     case GUEST_ORDER_UNDO: /* it may just have been undone by itself */
         session->restored.wait_status = SIGKILL;

@@ -24,7 +24,6 @@ struct guest_session {
     size_t count;           /* 0: the run is no session */
     size_t current;         /* whose cell is under way, or was the last one */
     int late[SESSION_LATE]; /* read ends of the last cell's streams; -1 */
-    bool owes_measure;      /* the backend has asked, and there was no room for the answer yet */
     struct guest_checkpoints checkpoints;
     bool has_cell;             /* the interpreter has had one, which is not undone */
     bool is_restored;          /* and what the undone cell has printed is still to be passed on */

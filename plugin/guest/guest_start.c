@@ -11,13 +11,20 @@
 #include "base/string_list.h"
 #include "guest/guest_node.h"
 #include "guest/guest_python.h"
+#include "guest/guest_tools.h"
 
 #define OWN_PROGRAM  "/proc/self/exe"
 #define BEFORE_SHELL 3 /* our own name, START_SHELL, the shell's path */
 
+/* What begins without it takes no cell, and has no module of tools. */
+static bool needs_script(const struct guest_run *run)
+{
+    return run->runner < RUN_INTERPRETER_COUNT &&
+           (run->session || (run->has_tools && run->runner != RUN_INTERPRETER_NONE));
+}
+
 /* With what begins the program by a script of ours, where there is one for it. *ret_script: of
- * struct program_order. NULL with errno, also where a session has no room for the script: what
- * begins without it takes no cell. */
+ * struct program_order. NULL with errno, also where there is no room for a script that it needs. */
 static char **make_environment(const struct guest_run *run, int *ret_script)
 {
     *ret_script = -1;
@@ -26,12 +33,25 @@ static char **make_environment(const struct guest_run *run, int *ret_script)
         return python_environment(run->environment, PYTHON_BEGINS);
     if (tells && run->runner == RUN_INTERPRETER_NODE)
         *ret_script = node_write_script();
-    if (run->session && run->runner < RUN_INTERPRETER_COUNT && *ret_script < 0) {
+    if (needs_script(run) && *ret_script < 0) {
         errno = tells ? errno : EMFILE;
         return NULL;
     }
     return *ret_script >= 0 ? node_environment(run->environment)
                             : program_environment(run->environment);
+}
+
+/* *ret: the end of a program whose run has tools. */
+static bool open_tools(const struct guest_run *run, int *ret, const char **ret_problem)
+{
+    if (!run->has_tools)
+        return true;
+    *ret_problem = TOOLS_NEED_DESCRIPTORS;
+    if (!program_may_have_results())
+        return false;
+    *ret_problem = "make the socket for answers of tools";
+    *ret = tools_open();
+    return *ret >= 0;
 }
 
 /* New list of borrowed strings; NULL: no memory. */
@@ -57,6 +77,7 @@ enum start_outcome start_program(const struct guest_run *run, int input, struct 
     char path[PATH_MAX];
     CLEANUP_CLOSE int script = -1;
     CLEANUP_CLOSE int addon = -1;
+    CLEANUP_CLOSE int tools = -1;
     CLEANUP_FREE char **shell = NULL;
     CLEANUP_FREE char **searched = program_environment(run->environment);
     *ret_problem = "compose the environment";
@@ -66,6 +87,8 @@ enum start_outcome start_program(const struct guest_run *run, int input, struct 
         return START_MISSING;
     if (run->trial)
         return START_DONE;
+    if (!open_tools(run, &tools, ret_problem))
+        return START_FAILED;
     CLEANUP_FREE char **environment = make_environment(run, &script);
     if (!environment) {
         (void)snprintf(problem, sizeof(problem), "write what begins %.100s: %s", path,
@@ -89,6 +112,7 @@ enum start_outcome start_program(const struct guest_run *run, int input, struct 
         .has_results = run->has_results,
         .script = script,
         .addon = addon,
+        .tools = tools,
         .file_bytes = run->file_bytes,
     };
     if (program_start(&order, ret))

@@ -9,6 +9,8 @@
 #include "guest/guest_protocol.h"
 #include "guest/tree_time.h"
 
+static bool is_owed;
+
 static uint64_t now_us(void)
 {
     struct timespec now;
@@ -16,7 +18,12 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-void time_send_measure(void)
+void time_ask(void)
+{
+    is_owed = true;
+}
+
+static void send_measure(void)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct guest_measure measure = {
@@ -33,4 +40,12 @@ void time_send_measure(void)
     struct wire_writer writer = {.bytes = bytes, .capacity = sizeof(bytes), .limit = sizeof(bytes)};
     guest_measure_write(&writer, &measure);
     output_put(GUEST_MEASURED, writer.bytes, writer.length);
+}
+
+void time_answer(void)
+{
+    if (!is_owed || !output_has_room())
+        return;
+    is_owed = false;
+    send_measure();
 }

@@ -5,5 +5,8 @@
  */
 #pragma once
 
-/* Reads it, and adds its frame to the output, which must have room. */
-void time_send_measure(void);
+/* The backend has asked. */
+void time_ask(void);
+/* Reads it and adds its frame to the output, where it was asked for and there is room. Else later.
+ */
+void time_answer(void);

@@ -26,6 +26,7 @@
 #include "guest/guest_relay.h"
 #include "guest/guest_session.h"
 #include "guest/guest_start.h"
+#include "guest/guest_tools.h"
 #include "guest/landlock.h"
 #include "interpreter/shell/shell_session.h"
 #include "protocol/run_description.h"
@@ -140,6 +141,10 @@ static void give_to_interpreter(struct guest_interpreter *interpreter, const str
         (!input_take_stdin(interpreter->input) || !input_seal_file(interpreter->input)))
         fail("write the standard input");
     take_end_of_message();
+    if (run->has_tools && !tools_are_open())
+        fail(TOOLS_NEED_DESCRIPTORS);
+    if (!run->has_tools)
+        tools_drop();
     if (!interpreter_hand_over(interpreter, run))
         fail("hand the run to the interpreter that waits");
 }
@@ -181,7 +186,7 @@ static _Noreturn void report_end(const struct guest_end *end, const struct guest
         _exit(SIGNAL_BASE + WTERMSIG(status));
     if (WEXITSTATUS(status) != 0)
         _exit(WEXITSTATUS(status));
-    (void)input_await(-1);
+    input_await_end();
     _exit(0);
 }
 

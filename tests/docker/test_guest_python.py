@@ -35,9 +35,9 @@ print(json.dumps([dict(os.environ), sys.argv, sys.orig_argv[1:], sys.stdin.read(
 """
 
 
-def handed(arguments=(), variables=None, has_input=False, has_results=False):
+def handed(arguments=(), variables=None, has_input=False, has_results=False, has_tools=False):
     """A run, as it is handed to an interpreter that waits."""
-    return guest.strings(f"{name}={value}" for name, value in (variables or {}).items()) + guest.strings(("python3", "main.py", *arguments)) + struct.pack("<II", has_input, has_results)
+    return guest.strings(f"{name}={value}" for name, value in (variables or {}).items()) + guest.strings(("python3", "main.py", *arguments)) + struct.pack("<III", has_input, has_results, has_tools)
 
 
 def above_ten(fd):

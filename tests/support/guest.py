@@ -5,7 +5,7 @@ import os
 import struct
 
 KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended", "files", "collected",
-         "cell", "late_stdout", "late_stderr", "measured", "restored", "not_restored")
+         "cell", "late_stdout", "late_stderr", "measured", "restored", "not_restored", "answers_taken")
 STREAMS = ("stdout", "stderr", "results", "files")
 PATH = "/.code-execute-guest"
 HEADER = struct.Struct("<IB")
@@ -48,7 +48,8 @@ def strings(values):
 NO_RUNNER, PYTHON, NODE = range(3)  # enum run_interpreter of plugin/protocol/run_description.h
 NOTHING_OUT = (0, 0, 0, ())
 MESSAGE_END = b"end!"
-ORDER_END = b"e"
+ORDER_END, ORDER_MEASURE, ORDER_ANSWERS = b"e", b"m", b"a"
+ANSWERS_ROOM = 131072
 FILE_LAST = HEADER.pack(0, 6)
 FILE_FRAMES = ("begin", "data", "end", "omitted", "files_omitted", "last")
 
@@ -84,10 +85,15 @@ def left_files(payload):
     return whole, omitted, unnamed
 
 
-def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, runner=NO_RUNNER,
+def answers(data):
+    """The order with these bytes; without any, that of the end of them."""
+    return ORDER_ANSWERS + struct.pack("<I", len(data)) + data
+
+
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, tools=False, runner=NO_RUNNER,
             outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
-    head = struct.pack("<8I", trial, stdin is not None, results, runner, 0, 0, 0, private)
+    head = struct.pack("<9I", trial, stdin is not None, results, tools, runner, 0, 0, 0, private)
     head += strings(argv) + strings(environment) + strings(path for path, _ in files)
     head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3]) + struct.pack("<Q", file_bytes)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
@@ -113,8 +119,8 @@ def read_message(reader):
         return data
     try:
         head = take(*struct.unpack("<I", take(4)))
-        told = dict(zip(("trial", "has_input", "has_results", "runner", "session", "lasting", "checkpoints", "private"), struct.unpack_from("<8I", head)))
-        at = 32
+        told = dict(zip(("trial", "has_input", "has_results", "has_tools", "runner", "session", "lasting", "checkpoints", "private"), struct.unpack_from("<9I", head)))
+        at = 36
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
         told["outputs"] = struct.unpack_from("<QQQ", head, at)

@@ -35,7 +35,7 @@ static bool refuse_mode(struct error *error, enum sandbox_mode mode)
 static bool has_runner(const struct call *call)
 {
     uint32_t runner = call->description.preparation.runner;
-    uint32_t wanted = call->request.language->cells;
+    uint32_t wanted = call->request.language->runner;
     return runner == (wanted == RUN_RUNNER_SHELL ? RUN_INTERPRETER_NONE : wanted);
 }
 
@@ -46,10 +46,10 @@ static bool can_be_cell(const struct call *call, struct error *error)
     uint32_t runners = sandbox_mode_row(call->configuration.mode)->session_runners;
     if (runners == 0)
         return refuse_mode(error, call->configuration.mode);
-    if (call->request.language->cells == RUN_INTERPRETER_NONE)
+    if (call->request.language->runner == RUN_INTERPRETER_NONE)
         return cell_refuse(error,
                            "this language has no sessions; Python, JavaScript, sh and bash have");
-    if (!(runners & SANDBOX_MODE_RUNNER(call->request.language->cells)))
+    if (!(runners & SANDBOX_MODE_RUNNER(call->request.language->runner)))
         return refuse_mode(error, call->configuration.mode);
     if (!has_runner(call))
         return cell_refuse(error, "the policy's command of this language keeps no sessions");
@@ -153,7 +153,7 @@ bool cell_plan(struct call *call, struct error *error)
         return true;
     if (!can_be_cell(call, error))
         return false;
-    call->description.preparation.runner = call->request.language->cells;
+    call->description.preparation.runner = call->request.language->runner;
     if (call->description.preparation.runner == RUN_RUNNER_SHELL)
         call->description.required |= LAYER_BIT(LAYER_PROC); /* by which it opens its streams */
     call->description.results = 1;

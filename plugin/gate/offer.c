@@ -105,7 +105,7 @@ static bool offers_language(const struct offer *offer, const char *name)
 
 static bool offers_tools(const struct offer *offer)
 {
-    if (!sandbox_mode_row(offer->configuration->mode)->carries_tools)
+    if (!sandbox_mode_row(offer->configuration->mode)->tool_runners)
         return false;
     if (offer->tools)
         return offer_tools_has_some(offer);

@@ -4,7 +4,6 @@
 #include "gate/tool_plan.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -27,19 +26,31 @@ static bool refuse(const struct call *call, struct error *error, const char *why
     return false;
 }
 
+/* Those whose programs, or whose cells, can call tools in that mode. */
+static uint32_t runners_of(const struct call *call, enum sandbox_mode mode)
+{
+    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
+    return call->request.session ? row->cell_tool_runners : row->tool_runners;
+}
+
+static bool language_calls(const struct call *call, const struct language *language)
+{
+    return (runners_of(call, call->configuration.mode) & SANDBOX_MODE_RUNNER(language->runner)) !=
+           0;
+}
+
 static bool refuse_language(const struct call *call, struct error *error)
 {
     bool is_cell = call->request.session;
     char names[128] = "";
     size_t count;
     const struct language *languages = languages_all(&count);
-    for (size_t i = 0, length = 0; i < count && length < sizeof(names); i++)
-        if (is_cell ? languages[i].cells_call_tools : languages[i].calls_tools)
-            length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
-                                       length > 0 ? ", " : "", languages[i].name);
+    for (size_t i = 0; i < count; i++)
+        if (language_calls(call, &languages[i]))
+            text_add_name(names, sizeof(names), languages[i].name);
     error_set(error, ERROR_NOT_SUPPORTED,
-              "request: /tools: %s of this language cannot call tools; these can: %s",
-              is_cell ? "cells" : "programs", names);
+              "request: /tools: %s of this language cannot call tools in mode %s; these can: %s",
+              is_cell ? "cells" : "programs", sandbox_mode_name(call->configuration.mode), names);
     error_set_hint(error, "%s, or write the %s in one of those languages", remedy(call),
                    is_cell ? "cell" : "program");
     return false;
@@ -47,23 +58,15 @@ static bool refuse_language(const struct call *call, struct error *error)
 
 static bool refuse_mode(const struct call *call, struct error *error)
 {
+    char names[64] = "";
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (runners_of(call, (enum sandbox_mode)i) != 0)
+            text_add_name(names, sizeof(names), sandbox_mode_name((enum sandbox_mode)i));
     error_set(error, ERROR_NOT_SUPPORTED, "request: /tools: mode %s carries no calls of tools%s",
               sandbox_mode_name(call->configuration.mode),
               call->request.session ? " from sessions" : "");
-    error_set_hint(error, "%s, or ask the operator for mode process", remedy(call));
+    error_set_hint(error, "%s, or ask the operator for a mode that does: %s", remedy(call), names);
     return false;
-}
-
-static bool mode_carries(const struct call *call)
-{
-    const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
-    return call->request.session ? row->cells_carry_tools : row->carries_tools;
-}
-
-static bool language_calls(const struct call *call)
-{
-    const struct language *language = call->request.language;
-    return call->request.session ? language->cells_call_tools : language->calls_tools;
 }
 
 /* The same request as one that names them: so the hash, the capabilities and every question have
@@ -71,8 +74,8 @@ static bool language_calls(const struct call *call)
 static bool take_from_session(struct call *call, struct error *error)
 {
     const struct session *session = call->session;
-    if (call->request.tools || !session || !session->tools || !mode_carries(call) ||
-        !language_calls(call))
+    if (call->request.tools || !session || !session->tools ||
+        !language_calls(call, call->request.language))
         return true;
     call->request.tools = string_list_copy(session->tools, SIZE_MAX);
     if (!call->request.tools)
@@ -85,9 +88,9 @@ static bool can_call(const struct call *call, struct error *error)
 {
     if (call->context.tools.count == 0)
         return refuse(call, error, "the gateway offers no tools");
-    if (!mode_carries(call))
+    if (runners_of(call, call->configuration.mode) == 0)
         return refuse_mode(call, error);
-    if (!language_calls(call))
+    if (!language_calls(call, call->request.language))
         return refuse_language(call, error);
     return call->description.preparation.runner != RUN_INTERPRETER_NONE ||
            refuse(call, error, "the policy's command of this language cannot call tools");

@@ -13,12 +13,10 @@
 
 struct language {
     const char *name;
-    const char *const *aliases; /* NULL-terminated */
-    bool has_results;           /* its programs can send results */
-    bool calls_tools;           /* and call tools of the gateway */
-    bool cells_call_tools;      /* as can the cells of its sessions */
-    enum run_interpreter cells; /* the runner that takes the cells of its sessions; none: it has no
-                                   sessions */
+    const char *const *aliases;  /* NULL-terminated */
+    bool has_results;            /* its programs can send results */
+    enum run_interpreter runner; /* of its programs and the cells of its sessions; none: it has
+                                   neither sessions nor calls of tools */
 };
 
 /* All of them; *ret_count members. */

@@ -53,17 +53,17 @@ struct sandbox_mode_row {
     const char *not_allowed;   /* what to do where the policy does not allow it; NULL: the usual */
     enum sandbox_mode checked_in; /* where content checks run */
 
-    bool has_images;           /* a run comes from an image of the policy's */
-    bool shows_workspace;      /* read-only, without the machine's sockets */
-    bool prepares_interpreter; /* and can say how */
-    uint32_t session_runners;  /* bits of enum run_interpreter: those that stay between calls */
-    bool keeps_checkpoints;    /* of the cells of a session */
-    bool forks_sessions;       /* by them */
-    bool carries_tools;        /* a program can call tools of the gateway */
-    bool cells_carry_tools;    /* as can a cell of a session */
-    bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
-    bool pool_grows;           /* which has "most" and "memory_bytes" */
-    const char *network;       /* whose network a program has, where it has one */
+    bool has_images;            /* a run comes from an image of the policy's */
+    bool shows_workspace;       /* read-only, without the machine's sockets */
+    bool prepares_interpreter;  /* and can say how */
+    uint32_t session_runners;   /* bits of enum run_interpreter: those that stay between calls */
+    bool keeps_checkpoints;     /* of the cells of a session */
+    bool forks_sessions;        /* by them */
+    uint32_t tool_runners;      /* the same: those whose programs can call tools of the gateway */
+    uint32_t cell_tool_runners; /* and those whose cells can */
+    bool has_pool;              /* some are kept ready: as many as its pool in the policy says */
+    bool pool_grows;            /* which has "most" and "memory_bytes" */
+    const char *network;        /* whose network a program has, where it has one */
 
     /* Reads the mode's section of the policy (NULL: it is not there), a member of its name, into
      * the options that its backend understands (run_description.h). NULL: the policy has none. */

@@ -11,8 +11,9 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import engine
 import tap
-from modes import Provider, adopt_orphans, merged
+from modes import MODE, Provider, adopt_orphans, merged, own_processes
 from provider import ACCEPTED, INVALID, NOT_RUN, OK, PENDING, UNKNOWN, Host
 from tool_host import ALLOW, DENY, LATER, RAW, ToolHost, add_one, text, tool, value
 
@@ -22,9 +23,10 @@ provider = Provider()
 
 
 def use(**tools):
-    provider.reset()
+    if MODE == "process":  # containers are made once, and wait for the next case
+        provider.reset()
     limits = {"wall_ms": {"default": 30000, "max": AMPLE_MS}}
-    tap.equal(provider.use_policy({"tools": {"allowed": ["*"], "rate_per_s": 100000, **tools}, "capabilities": ["sandbox.exec", "sandbox.exec.tools"], "limits": limits}), OK)
+    tap.equal(provider.use_policy({"tools": {"allowed": ["*"], "rate_per_s": 100000, **tools}, "capabilities": ["sandbox.exec", "sandbox.exec.tools", "sandbox.exec.files"], "limits": limits}), OK)
 
 
 def run(code, serve=add_one, wanted=("add",), raw=RAW, request=None, **host):
@@ -453,6 +455,40 @@ def test_a_call_while_many_answers_wait():
     tap.equal(out, f"{list(range(1, 19))}\n")
 
 
+def test_an_answer_of_four_mebibytes():
+    use(result_bytes=5 << 20)
+    size = 4 << 20
+    out = printed("import hashlib\n_, form, answered = result(1, 'add')\nprint(form, len(answered), hashlib.sha256(answered).hexdigest())",
+                  lambda host, token, call: host.reply(token, text("abcdefg" * (size // 7))))[2]
+    tap.equal(out, f"2 {size // 7 * 7} {hashlib.sha256(b'abcdefg' * (size // 7)).hexdigest()}\n")
+
+
+# Sixteen answers, more than is kept anywhere on the way to a program that reads none of them.
+UNREAD = "for n in range(1, 17): call(n, 'add', {})\n"
+
+
+def answer_a_mebibyte(host, token, call):
+    host.reply(token, text("x" * 1000000))
+
+
+def test_answers_that_nobody_reads_hold_no_output_up():
+    use(result_bytes=1 << 20)
+    out = printed(UNREAD + "for _ in range(100): print('x' * 5000)\nprint('over')", answer_a_mebibyte)[2]
+    tap.true(out.endswith("x\nover\n"), out[-100:])
+
+
+def test_a_run_is_cancelled_while_answers_wait():
+    """And its files come."""
+    use(result_bytes=1 << 20)
+
+    def on_output(stream, data, length):
+        if stream == 1 and b"stuck" in ctypes.string_at(data, length):
+            threading.Thread(target=provider.cancel, args=(78,)).start()
+    code = UNREAD + "open('kept.txt', 'w').write('kept')\nprint('stuck', flush=True)\nwhile True: pass"
+    host, status, result = run(code, answer_a_mebibyte, request={"outputs": ["*"]}, rights=("sandbox.exec", "sandbox.exec.tools", "sandbox.exec.files"), call_id=78, on_output=on_output)
+    tap.equal((result["status"], [(file["path"], file["content"]) for file in result["files"]]), ("cancelled", [("kept.txt", "kept")]), result)
+
+
 def test_a_program_that_closes_its_ends():
     use()
     host, result, out = printed("call(1, 'add', {})\nos.close(62)\nprint('closed')", lambda host, token, call: host.reply_later(token, value("x" * 300000), 0.05))
@@ -492,6 +528,25 @@ def test_a_child_that_calls_is_the_program():
     tap.equal(out, "1\n2\n")
 
 
+if MODE == "docker":
+    def test_no_descriptor_is_left_in_the_backend():
+        """Containers that wait have connections, so their number is awaited first."""
+        counts = []
+
+        def settled(most=sys.maxsize):
+            if len(engine.waiting()) != 2 or len(engine.containers()) != 2:
+                return False
+            counts.append(sum(len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())) for pid in own_processes()))
+            return counts[-1] < most
+        use()
+        printed("print(result(1, 'add')[1])")
+        tap.eventually(settled, "two containers wait")
+        before = counts[-1]
+        for _ in range(6):
+            printed("print(result(1, 'add')[1])")
+        tap.eventually(lambda: settled(before + 6), f"as many descriptors as before, {before}")
+
+
 def with_module(code, serve=add_one, **more):
     return printed("import tools\n" + code, serve, raw="", **more)
 
@@ -527,4 +582,11 @@ def test_a_program_may_have_a_module_of_that_name():
     tap.true(result["stdout"] == "1\n" or (result["error"] or {}).get("code") == "access_denied", result)
 
 
-tap.run(globals())
+# Those that the way between gateway and program decides. The others are about the gateway, which is the same in every mode.
+CARRIED = ("a_call_reaches_the_host_and_its_answer_the_program", "the_program_is_told_its_tools", "without_tools_nothing_is_there",
+           "no_more_are_in_flight_than_allowed_and_none_is_lost", "answers_in_another_order",
+           "a_program_that_ends_with_calls_in_flight", "a_run_is_cancelled_while_the_host_works", "output_goes_on_while_an_approval_waits", "waiting_is_no_computing",
+           "computing_while_a_call_is_open_is_charged", "waiting_has_a_bound", "frames_that_are_none", "a_program_that_never_reads",
+           "an_answer_of_four_mebibytes", "answers_that_nobody_reads_hold_no_output_up", "a_run_is_cancelled_while_answers_wait",
+           "a_program_that_closes_its_ends", "a_child_that_calls_is_the_program", "no_descriptor_is_left_in_the_backend", "the_module_of_python", "the_module_calls_many_at_once", "the_module_raises")
+tap.run(globals() if MODE == "process" else {f"test_{name}": globals()[f"test_{name}"] for name in CARRIED})

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backends/docker/container/answer_sender.h"
 #include "backends/docker/container/attached_stream.h"
 #include "backends/docker/container/container_end.h"
 #include "backends/docker/container/guest_stream.h"
@@ -47,18 +48,20 @@ enum job_pipe {
 
 /* What a container does for a run, which owns it. */
 struct container_job {
-    struct run *run;            /* passed to container_events */
-    int pipes[JOB_PIPES];       /* owned by the run */
-    struct run_message message; /* to the guest; wiped once the program has started */
-    int inputs;                 /* RUN_FD_INPUTS of the run, owned by it */
-    bool collects;              /* the guest sends files behind the end */
-    bool started;               /* set by the run, in container_events.started */
+    struct run *run;              /* passed to container_events */
+    int pipes[JOB_PIPES];         /* owned by the run */
+    struct run_message message;   /* to the guest; wiped once the program has started */
+    int inputs;                   /* RUN_FD_INPUTS of the run, owned by it */
+    bool collects;                /* the guest sends files behind the end */
+    bool started;                 /* set by the run, in container_events.started */
+    struct answer_sender answers; /* owned by the run, which has tools */
     /* Of a session. */
     bool session;
-    bool sends;              /* a message of a cell, in place of that of the run */
-    bool adds;               /* a further interpreter, until the guest has answered */
-    int next[JOB_PIPES];     /* owned by the run: of the cell on its way; -1 */
-    char orders[JOB_ORDERS]; /* to the guest, ahead of a message that is still to begin */
+    bool sends;          /* a message of a cell, in place of that of the run */
+    bool adds;           /* a further interpreter, until the guest has answered */
+    int next[JOB_PIPES]; /* owned by the run: of the cell on its way; -1 */
+    /* To the guest, ahead of a message or of answers that are still to begin. */
+    char orders[JOB_ORDERS];
     size_t order_count;
 };
 
@@ -78,7 +81,7 @@ struct container_events {
     /* It has not found the program's file. Here and with "failed" the container still exists. */
     void (*missing)(struct run *run);
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
-    /* The answer to GUEST_ORDER_MEASURE, of a session. false: nobody has asked. */
+    /* The answer to GUEST_ORDER_MEASURE. false: nobody has asked. */
     bool (*measured)(struct run *run, const struct guest_measure *measure);
     /* The answer to an order to undo cells, or a cell was undone because its interpreter has ended:
      * how the latter ended. NULL: nothing was undone. */
@@ -174,7 +177,7 @@ void container_fail_engine(struct container *container, const struct engine_faul
 bool container_end_last_look(struct container *container);
 /* Its guest is to kill the program, and then to hand over the files. false: it cannot be told. */
 bool container_order_end(struct container *container);
-/* Of a session: one more order without a message, or the message of the job. */
+/* One more order without a message; of a session, the message of the job. */
 bool container_send_order(struct container *container, char order);
 void container_send_message(struct container *container);
 /* Once the stream is attached. */
@@ -192,6 +195,19 @@ void container_free(struct container *container);
 /* Takes what the guest of a session says to a program that has started. false: it is said of every
  * program. *ret false: it is out of turn. */
 bool container_session_take(struct container *container, const struct guest_piece *said, bool *ret);
+
+/* container_tools.c */
+/* The socket of answers, where more could be taken from it now; else -1. */
+int container_answers_socket(const struct container *container);
+/* Some wait for the connection, and go ahead of all else. */
+bool container_has_answers(const struct container *container);
+/* Sends them. false: the connection takes no more now. */
+bool container_send_answers(struct container *container);
+/* Takes the next ones from the socket, as many as the guest has room for. */
+void container_pass_answers_on(struct container *container);
+/* Takes what the guest says of them and of the processor time. false: it is something else. *ret
+ * false: it is out of turn. */
+bool container_tools_take(struct container *container, const struct guest_piece *said, bool *ret);
 
 /* container_stream.c */
 bool container_stream_open(struct container *container);

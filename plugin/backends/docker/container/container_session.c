@@ -53,13 +53,6 @@ static bool take_added(const struct container *container, enum run_failure failu
     return true;
 }
 
-static bool take_measure(const struct container *container, const struct guest_piece *said)
-{
-    struct guest_measure measure;
-    return guest_measure_read(said->bytes, said->length, &measure) &&
-           container->environment->events->measured(container->job->run, &measure);
-}
-
 static bool take_restored(const struct container *container, const struct guest_piece *said)
 {
     struct guest_end ended;
@@ -78,8 +71,6 @@ bool container_session_take(struct container *container, const struct guest_piec
     *ret = true;
     if (said->kind == GUEST_CELL)
         *ret = begin_cell(job);
-    else if (said->kind == GUEST_MEASURED)
-        *ret = take_measure(container, said);
     else if (said->kind == GUEST_RESTORED || said->kind == GUEST_NOT_RESTORED)
         *ret = take_restored(container, said);
     else if (said->kind == GUEST_COLLECTED)

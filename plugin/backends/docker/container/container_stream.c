@@ -145,7 +145,7 @@ static void send_input(struct container *container)
     struct container_stream *stream = &container->stream;
     uint64_t until = stream->sender.total + SEND_LIMIT;
     bool begins = stream->sender.total == 0 || !has_to_send(container);
-    if (begins && !send_orders(container))
+    if (!container_send_answers(container) || (begins && !send_orders(container)))
         return;
     while (has_to_send(container) && stream->sender.total < until) {
         struct message_piece piece;
@@ -168,17 +168,25 @@ static void send_input(struct container *container)
         else
             message_sender_take(&stream->sender, (size_t)count);
     }
+    container_pass_answers_on(container);
 }
 
-/* The message is sent by then, so there is room for a byte wherever the connection is whole. */
-bool container_order_end(struct container *container)
+/* The message is sent by then, so there is room for a byte wherever the connection is whole, and
+ * nothing of answers waits for it. */
+static bool send_end(struct container *container)
 {
     static const char order = GUEST_ORDER_END;
-    struct container_stream *stream = &container->stream;
+    if (container_has_answers(container))
+        return container_send_order(container, order);
+    return engine_connection_send(container->stream.connection, &order, sizeof(order)) == 1;
+}
+
+bool container_order_end(struct container *container)
+{
+    const struct container_stream *stream = &container->stream;
     bool is_between = !container->job || (!container->job->sends && !container->job->order_count);
     container->ordered = is_between && stream->connection && stream->started && !stream->ended &&
-                         !container->end.reported && !container->removing &&
-                         engine_connection_send(stream->connection, &order, sizeof(order)) == 1;
+                         !container->end.reported && !container->removing && send_end(container);
     return container->ordered;
 }
 
@@ -278,7 +286,8 @@ static bool take_program(struct container *container, const struct guest_piece *
     if (said->kind == GUEST_ENDED)
         return end->reported = guest_end_read(said->bytes, said->length, &end->program);
     bool is_good;
-    if (container_session_take(container, said, &is_good))
+    if (container_session_take(container, said, &is_good) ||
+        container_tools_take(container, said, &is_good))
         return is_good;
     if (!guest_kind_is_program(said->kind))
         return false;
@@ -443,6 +452,7 @@ short container_stream_interest(const struct container *container)
     if (!stream->connection || !stream->connected || stream->ended)
         return 0;
     bool sends = !stream->asked_whole || has_to_send(container) ||
+                 container_has_answers(container) ||
                  (container->job && container->job->order_count > 0);
     return (short)((stream->output.length ? 0 : CURL_WAIT_POLLIN) |
                    (sends ? CURL_WAIT_POLLOUT : 0));

@@ -69,6 +69,12 @@ bool run_message_is_for(enum run_interpreter interpreter, const char *command)
     return begin && strncmp(slash ? slash + 1 : command, begin, strlen(begin)) == 0;
 }
 
+bool run_message_has_runner(const struct run_description *description)
+{
+    enum run_interpreter runner = description->preparation.runner;
+    return runner != RUN_INTERPRETER_NONE && run_message_is_for(runner, description->argv[0]);
+}
+
 static void wipe_writer(struct wire_writer *writer)
 {
     if (writer->bytes)
@@ -102,6 +108,7 @@ static void put_head(struct wire_writer *head, const struct run_description *des
         .trial = description->purpose == RUN_PURPOSE_TRIAL,
         .has_input = has_input,
         .has_results = description->results,
+        .has_tools = description->tools,
         .session = run_message_is_session(description),
         .runner = run_message_is_for(runner, description->argv[0]) ? runner : 0,
         .private_file_count = description->private_file_count,

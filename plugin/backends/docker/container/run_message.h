@@ -33,6 +33,9 @@ bool run_message_is_session(const struct run_description *description);
  * shell has any name. */
 bool run_message_is_for(enum run_interpreter interpreter, const char *command);
 
+/* Whether something of ours begins its program. */
+bool run_message_has_runner(const struct run_description *description);
+
 /* *ret owns the message (run_message_clear()), and refers to the description's files. false when
  * out of memory, or where a variable's name is not valid. input: the program's standard input, NULL
  * or empty: /dev/null. */

@@ -107,6 +107,10 @@ static void begin_run(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "report the preparations");
         return;
     }
+    if (!run_tools_take(run, fds[RUN_FD_TOOLS])) {
+        run_fail(run, RUN_FAILURE_INTERNAL, errno, "carry calls of tools");
+        return;
+    }
     bool session = run_message_is_session(&run->description);
     if (session && !run_session_take(run, fds[RUN_FD_STDIN])) {
         run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "keep a session with the image's command");
@@ -161,7 +165,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     begin_run(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
-    close_fd(fds[RUN_FD_TOOLS]); /* containers carry no calls of tools */
+    close_fd(fds[RUN_FD_TOOLS]);
     return run;
 }
 
@@ -215,17 +219,6 @@ static void check_layers(struct run *run)
     }
 }
 
-/* 0, never, for no limit and for one beyond the clock. */
-static uint64_t wall_deadline(const struct run *run)
-{
-    uint64_t wall_us;
-    uint64_t deadline;
-    if (__builtin_mul_overflow(run->description.limits.wall_ms, UINT64_C(1000), &wall_us) ||
-        wall_us == 0 || __builtin_add_overflow(run->started_us, wall_us, &deadline))
-        return 0;
-    return deadline;
-}
-
 void run_check_guest(struct run *run)
 {
     if (!run->killed && run->event.failure == RUN_FAILURE_NONE)
@@ -240,7 +233,7 @@ void run_report_start(struct run *run)
     run->container->deadline_us = 0;
     drop_message(run);
     run->started_us = monotonic_us();
-    run->deadline_us = wall_deadline(run);
+    run->deadline_us = run_wall_deadline(run);
     if (run->job.session)
         run_session_started(run);
     struct run_event event = {
@@ -419,12 +412,15 @@ size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES
 {
     size_t count = 0;
     int pipe = run->container ? container_stream_blocked_pipe(run->container) : -1;
+    int answers = run->container ? container_answers_socket(run->container) : -1;
     if (run->socket >= 0)
         watches[count++] = (struct curl_waitfd){.fd = run->socket, .events = CURL_WAIT_POLLIN};
     for (size_t i = 0; i < run_session_places(run); i++)
         watches[count++] = (struct curl_waitfd){.fd = run->cells[i], .events = CURL_WAIT_POLLIN};
     if (pipe >= 0)
         watches[count++] = (struct curl_waitfd){.fd = pipe, .events = CURL_WAIT_POLLOUT};
+    if (answers >= 0)
+        watches[count++] = (struct curl_waitfd){.fd = answers, .events = CURL_WAIT_POLLIN};
     return count;
 }
 
@@ -457,6 +453,8 @@ void run_expire(struct run *run)
         return;
     } else if (run->job.started && run->job.session && !run->killed) {
         run_session_expire(run);
+    } else if (run->job.started && run_wait_goes_on(run)) {
+        return;
     } else if (run->job.started) {
         if (!run->container || !container_end_last_look(run->container))
             run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
@@ -485,6 +483,7 @@ void run_free(struct run *run)
     engine_call_cancel(run->call);
     image_waiter_leave(&run->waiter);
     drop_message(run);
+    answer_sender_close(&run->job.answers);
     sweep_disown(run->sweep);
     free(run->pull);
     close_fd(run->socket);

@@ -15,7 +15,7 @@
 #include "protocol/channel.h"
 #include "protocol/session.h"
 
-#define RUN_WATCHES_LIMIT (2 + SESSION_PROGRAMS_MOST) /* descriptors of one run */
+#define RUN_WATCHES_LIMIT (3 + SESSION_PROGRAMS_MOST) /* descriptors of one run */
 
 struct run;
 struct guest_end;
@@ -28,7 +28,7 @@ void run_container_added(struct run *run, enum run_failure failure, const char *
 void run_container_missing(struct run *run);
 void run_container_failed(struct run *run, enum run_failure failure,
                           const struct engine_fault *fault);
-bool run_cell_measured(struct run *run, const struct guest_measure *measure);
+bool run_measured(struct run *run, const struct guest_measure *measure);
 void run_cell_restored(struct run *run, const struct guest_end *ended);
 void run_container_ended(struct run *run);
 void run_container_finished(struct run *run);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "backends/common/session_clock.h"
+#include "backends/common/waiting_clock.h"
 #include "backends/docker/container/container.h"
 #include "backends/docker/image/image_store.h"
 #include "backends/docker/run/pull_progress.h"
@@ -48,15 +49,19 @@ struct run {
     bool over;
     int cells[SESSION_PROGRAMS_MOST]; /* of a session: where those of each program come */
     size_t cell_count;
-    int added_cells;             /* of a further one, until it has started; -1 */
-    struct session_clock clock;  /* of a session that has started */
-    bool is_measuring;           /* the guest was asked for the cell's processor time */
-    bool measures_late;          /* in a cell before this one */
-    bool is_restoring;           /* the guest was told to undo the last cell, ... */
-    enum run_cause restored_for; /* ... for this reason; EXIT: the plugin wants it */
-    bool is_restored;            /* it has, and the reason is still to be heard */
-    struct guest_end undone;     /* how the interpreter has ended */
-    struct run_description cell; /* under way: its message refers to it */
+    int added_cells;              /* of a further one, until it has started; -1 */
+    struct session_clock clock;   /* of a session that has started */
+    bool is_measuring;            /* the guest was asked for the processor time, ... */
+    bool measures_late;           /* ... of a session in a cell before this one */
+    uint64_t asked_us;            /* ... of a run then */
+    struct waiting_clock waiting; /* for answers to its calls of tools */
+    bool has_open_calls;          /* as the plugin says */
+    uint64_t closed_us;           /* since when that has ended which is counted; 0: it has not */
+    bool is_restoring;            /* the guest was told to undo the last cell, ... */
+    enum run_cause restored_for;  /* ... for this reason; EXIT: the plugin wants it */
+    bool is_restored;             /* it has, and the reason is still to be heard */
+    struct guest_end undone;      /* how the interpreter has ended */
+    struct run_description cell;  /* under way: its message refers to it */
     enum run_cause kill_cause;
     uint64_t started_us;
     uint64_t deadline_us;
@@ -90,11 +95,24 @@ void run_session_clear(struct run *run);
 /* One of its orders without a message. A guest that takes none ends the session. */
 void run_tell_guest(struct run *run, char order);
 
+/* run_tools.c */
+/* Takes a copy of its socket of answers, if it has tools. false with errno, also where nothing of
+ * ours begins its program, which then has no use for them. */
+bool run_tools_take(struct run *run, int socket);
+/* When its wall time is over; 0, never, for no limit and for one beyond the clock. */
+uint64_t run_wall_deadline(const struct run *run);
+/* Calls of tools are open, or none is. */
+void run_wait_order(struct run *run, bool waits);
+/* Its wall time is over: is some of that still to be looked at, or was spent waiting? */
+bool run_wait_goes_on(struct run *run);
+
 /* cell_time.c */
 /* The next cell has begun. */
 void run_cell_begun(struct run *run);
-/* Asks the guest how much processor time the cell has used. */
+/* Asks the guest how much processor time the cell has used, and takes the answer. false: nobody has
+ * asked. */
 void run_measure_cell(struct run *run);
+bool run_cell_measured(struct run *run, const struct guest_measure *measure);
 
 /* cell_undo.c */
 /* Orders the guest to. 0: the cell under way. */

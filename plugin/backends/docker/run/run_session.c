@@ -17,13 +17,6 @@
 /* For an interpreter to start. */
 #define ADD_LIMIT_MS 15000
 
-/* Does its command keep cells? */
-static bool keeps_cells(const struct run_description *description)
-{
-    enum run_interpreter runner = description->preparation.runner;
-    return runner != RUN_INTERPRETER_NONE && run_message_is_for(runner, description->argv[0]);
-}
-
 bool run_session_take(struct run *run, int fd)
 {
     run->job.session = true;
@@ -31,7 +24,7 @@ bool run_session_take(struct run *run, int fd)
     if (cells < 0)
         return false;
     run->cells[run->cell_count++] = cells;
-    return keeps_cells(&run->description);
+    return run_message_has_runner(&run->description);
 }
 
 void run_session_started(struct run *run)
@@ -70,7 +63,8 @@ static bool make_program(struct run *run, const int fds[SESSION_PROGRAM_FDS])
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     return !run->job.sends && run->cell_count < SESSION_PROGRAMS_MOST &&
            run_read_description(fds[0], &description) && run_message_is_session(&description) &&
-           keeps_cells(&description) && run_message_make_program(&description, &run->job.message);
+           run_message_has_runner(&description) &&
+           run_message_make_program(&description, &run->job.message);
 }
 
 static void send_added(const struct run *run, enum run_failure failure, const char *message)
@@ -136,7 +130,9 @@ static void follow(struct run *run, const struct session_order *order, int fds[S
 
 static void take_order(struct run *run, char order)
 {
-    if (!run->ordered)
+    if (order == RUN_ORDER_WAITS || order == RUN_ORDER_GOES_ON)
+        run_wait_order(run, order == RUN_ORDER_WAITS);
+    else if (!run->ordered)
         run_order_end(run, order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
                                                            : RUN_CAUSE_CANCELLED);
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the way of answers to a guest: see answer_sender.h. Runs in the docker backend. */
+#include "backends/docker/container/answer_sender.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "guest/guest_protocol.h"
+
+#define ORDER_HEADER (1 + sizeof(uint32_t))
+
+bool answer_sender_open(struct answer_sender *sender, int socket)
+{
+    sender->order = malloc(ORDER_HEADER + GUEST_ANSWERS_LIMIT);
+    sender->socket = sender->order ? fcntl(socket, F_DUPFD_CLOEXEC, 0) : -1;
+    if (sender->socket >= 0)
+        return true;
+    free(TAKE_POINTER(sender->order));
+    return false;
+}
+
+void answer_sender_close(struct answer_sender *sender)
+{
+    if (!sender->order)
+        return;
+    explicit_bzero(sender->order, ORDER_HEADER + GUEST_ANSWERS_LIMIT);
+    free(sender->order);
+    close_fd(sender->socket);
+    *sender = (struct answer_sender){.order = NULL};
+}
+
+static uint32_t room(const struct answer_sender *sender)
+{
+    uint32_t left = GUEST_ANSWERS_ROOM - sender->in_guest;
+    return left < GUEST_ANSWERS_LIMIT ? left : GUEST_ANSWERS_LIMIT;
+}
+
+bool answer_sender_is_busy(const struct answer_sender *sender)
+{
+    return sender->begin < sender->end;
+}
+
+int answer_sender_socket(const struct answer_sender *sender)
+{
+    bool wants =
+        sender->order && !sender->ended && !answer_sender_is_busy(sender) && room(sender) > 0;
+    return wants ? sender->socket : -1;
+}
+
+/* A length of 0 is the end. */
+static void begin_order(struct answer_sender *sender, size_t length)
+{
+    struct wire_writer writer = {
+        .bytes = sender->order + 1, .capacity = sizeof(uint32_t), .limit = sizeof(uint32_t)};
+    sender->order[0] = GUEST_ORDER_ANSWERS;
+    wire_put_u32(&writer, (uint32_t)length);
+    sender->begin = 0;
+    sender->end = ORDER_HEADER + length;
+    sender->in_guest += (uint32_t)length;
+    sender->ended = length == 0;
+}
+
+bool answer_sender_fill(struct answer_sender *sender)
+{
+    int socket = answer_sender_socket(sender);
+    if (socket < 0)
+        return false;
+    ssize_t count = recv(socket, sender->order + ORDER_HEADER, room(sender), MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    begin_order(sender, count > 0 ? (size_t)count : 0);
+    return true;
+}
+
+struct message_piece answer_sender_rest(const struct answer_sender *sender)
+{
+    return (struct message_piece){sender->order + sender->begin, sender->end - sender->begin};
+}
+
+void answer_sender_take(struct answer_sender *sender, size_t count)
+{
+    sender->begin += count;
+}
+
+void answer_sender_stop(struct answer_sender *sender)
+{
+    sender->begin = sender->end = 0;
+    sender->ended = true;
+}
+
+bool answer_sender_told(struct answer_sender *sender, uint32_t count)
+{
+    if (count > sender->in_guest)
+        return false;
+    sender->in_guest -= count;
+    return true;
+}

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "policy/policy.h"
+#include "protocol/tool_protocol.h"
 #include "results/result_bundle.h"
 #include "run/frame_reader.h"
 #include "run/redaction.h"
@@ -24,8 +25,8 @@ enum result_frame {
     RESULT_FRAME_RESULT = 1,
     RESULT_FRAME_EXCEPTION = 2,
     RESULT_FRAME_OMITTED = 3,
-    RESULT_FRAME_CELL = 4, /* of a session: its cell has ended */
-    RESULT_FRAME_CALL = 5, /* of a tool (tools/tool_frames.h): no JSON */
+    RESULT_FRAME_CELL = 4,               /* of a session: its cell has ended */
+    RESULT_FRAME_CALL = TOOL_FRAME_CALL, /* of a tool (tools/tool_frames.h): no JSON */
 };
 
 /* A longer frame is none: no program of ours sends it. */

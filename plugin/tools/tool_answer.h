@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/tool_protocol.h"
+
 /* X(constant, name, meaning). Programs branch on the names: they are never renamed. */
 #define TOOL_ERRORS(X)                                                                          \
     X(INVALID_ARGUMENTS, "invalid_arguments", "the arguments do not fit the tool's schema")     \
@@ -38,15 +40,6 @@ const char *tool_error_meaning(enum tool_error_code code);
 
 #define TOOL_MESSAGE_LIMIT   4096 /* bytes of an error's message */
 #define TOOL_MIME_TYPE_LIMIT 127  /* bytes */
-
-/* The form of the rest of an answer's frame. */
-enum tool_answer_form {
-    TOOL_ANSWER_JSON = 1,    /* any value */
-    TOOL_ANSWER_TEXT = 2,    /* UTF-8 */
-    TOOL_ANSWER_BYTES = 3,   /* u8 length of the MIME type, MIME type, bytes */
-    TOOL_ANSWER_CONTENT = 4, /* a JSON array of blocks */
-    TOOL_ANSWER_ERROR = 5,   /* a JSON object {"code", "message", "retryable"} */
-};
 
 /* {0} is none. */
 struct tool_answer {

@@ -10,16 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/tool_protocol.h"
 #include "tools/tool_answer.h"
 #include "tools/tool_definition.h"
 
-/* The kinds of frames on the reply pipe. */
-enum tool_frame {
-    TOOL_FRAME_TOOLS = 1,  /* the first one, always: a JSON array of the run's tools */
-    TOOL_FRAME_ANSWER = 2, /* u32 number of the call, u8 form, the rest by form */
-};
-
-#define TOOL_CALL_HEADER   6  /* u32 number, u16 length of the name; ahead of name and arguments */
 #define TOOL_ANSWER_HEADER 10 /* of the frame: with the header of every frame */
 
 struct tool_call_frame {

@@ -15,8 +15,6 @@
 
 /* Of the arguments of calls that wait for their turn, in lengths of one's. */
 #define WAITING_CALLS_OF_FULL_LENGTH 4
-/* Bytes; a longer frame is none: the module refuses such arguments itself. */
-#define ARGUMENTS_LIMIT ((size_t)1 << 20)
 
 static void put_message(char ret[TOOL_SCHEMA_MESSAGE_SIZE], const char *message)
 {
@@ -120,7 +118,8 @@ static struct tool_call *new_call(struct tool_calls *calls, const struct tool_ca
 
 enum frame_verdict tool_calls_judge(size_t length)
 {
-    return length <= tool_call_frame_limit(ARGUMENTS_LIMIT) ? FRAME_KEEP : FRAME_REFUSE;
+    /* A longer frame is none: what a program calls by refuses such arguments itself. */
+    return length <= tool_call_frame_limit(TOOL_ARGUMENTS_LIMIT) ? FRAME_KEEP : FRAME_REFUSE;
 }
 
 static void refuse_frame(struct tool_calls *calls, uint32_t number,

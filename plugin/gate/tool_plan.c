@@ -83,6 +83,12 @@ static bool take_from_session(struct call *call, struct error *error)
     return call->request.tools;
 }
 
+/* A shell has a command, whatever executes it. */
+static bool has_command(const struct call *call)
+{
+    return call->request.language->runner == RUN_RUNNER_SHELL;
+}
+
 /* The runner of a language is where its module for tools is. */
 static bool can_call(const struct call *call, struct error *error)
 {
@@ -92,7 +98,7 @@ static bool can_call(const struct call *call, struct error *error)
         return refuse_mode(call, error);
     if (!language_calls(call, call->request.language))
         return refuse_language(call, error);
-    return call->description.preparation.runner != RUN_INTERPRETER_NONE ||
+    return has_command(call) || call->description.preparation.runner != RUN_INTERPRETER_NONE ||
            refuse(call, error, "the policy's command of this language cannot call tools");
 }
 
@@ -139,6 +145,7 @@ bool tool_plan(struct call *call, struct error *error)
 {
     tool_list_clear(&call->tools);
     call->description.tools = 0;
+    call->description.tool_command = 0;
     if (!take_from_session(call, error))
         return false;
     if (!call->request.tools || !call->request.tools[0])
@@ -149,6 +156,7 @@ bool tool_plan(struct call *call, struct error *error)
         return false;
     call->description.results = 1;
     call->description.tools = 1;
+    call->description.tool_command = has_command(call);
     call->description.tools_wait_ms = call->configuration.policy->tools.wait_total_ms;
     return true;
 }

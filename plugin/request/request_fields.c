@@ -212,8 +212,9 @@ static const struct request_field fields[] = {
      .description =
          "Tools that the program may call, by name or by the beginning of names with * behind "
          "it. Python: import tools, then tools.NAME(argument=value), which returns the tool's "
-         "result or raises tools.ToolError. JavaScript: await tools.NAME({argument: value}). Call "
-         "them in a loop and print only what you need. "
+         "result or raises tools.ToolError. JavaScript: await tools.NAME({argument: value}). In sh "
+         "and bash: tool NAME '{\"argument\": 1}'. Call them in a loop and print only what you "
+         "need. "
          "A later cell of a session that leaves this out has the tools of its first cell.",
      .read = request_read_tools,
      .value = request_value_tools,

@@ -89,8 +89,9 @@ const struct sandbox_mode_row process_mode = {
     .shows_workspace = true,
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
-    .tool_runners =
-        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE),
+    .tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
+                    SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
+                    SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
     .cell_tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON),
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |

@@ -50,7 +50,8 @@ bool sandbox_template_equal(const struct sandbox_template *one,
         one->scratch_inodes != other->scratch_inodes ||
         strcmp(one->workspace, other->workspace) != 0 ||
         !directory_id_equal(&one->workspace_id, &other->workspace_id) ||
-        one->runner != other->runner || !same_interpreter(&one->interpreter, &other->interpreter))
+        one->runner != other->runner || one->tool_command != other->tool_command ||
+        !same_interpreter(&one->interpreter, &other->interpreter))
         return false;
     struct sandbox_template first = *one;
     struct sandbox_template second = *other;
@@ -96,6 +97,7 @@ bool sandbox_template_of(const struct run_description *description, struct sandb
         .workspace = description->workspace,
         .workspace_id = description->workspace_id,
         .runner = preparation->runner,
+        .tool_command = description->tool_command,
     };
     if (preparation->interpreter != RUN_INTERPRETER_NONE)
         template.interpreter = (struct interpreter_template){

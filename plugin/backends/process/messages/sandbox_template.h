@@ -40,6 +40,7 @@ struct sandbox_template {
     char *workspace;
     struct directory_id workspace_id;
     uint32_t runner;
+    uint32_t tool_command;
     struct interpreter_template interpreter;
 };
 

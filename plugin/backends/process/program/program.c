@@ -135,6 +135,33 @@ int program_add_runner(struct program *program, const struct run_description *de
     return 0;
 }
 
+/* The list has room for one more. */
+static void replace_variable(char **environment, const char *name, char *variable)
+{
+    for (; *environment; environment++)
+        if (program_variable_value(*environment, name))
+            break;
+    *environment = variable;
+}
+
+int program_add_directory(struct program *program, const struct run_description *description,
+                          const char *directory)
+{
+    const char *own = program_find_variable(program->environment, "PATH");
+    CLEANUP_FREE char *usual = string_list_join(description->runtime_path, ':');
+    size_t count = string_list_count(program->environment);
+    char **environment = calloc(count + 2, sizeof(*environment));
+    char *path;
+    if (!environment || !usual || asprintf(&path, "PATH=%s:%s", directory, own ? own : usual) < 0) {
+        free(environment);
+        return -1;
+    }
+    memcpy(environment, program->environment, count * sizeof(*environment));
+    replace_variable(environment, "PATH", path);
+    program->environment = environment; /* as long as this process */
+    return 0;
+}
+
 _Noreturn void program_report_missing(int report, const struct run_description *description)
 {
     if (errno == ENOENT)

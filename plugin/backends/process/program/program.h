@@ -39,6 +39,10 @@ int program_find(struct program *program, const struct run_description *descript
 int program_add_runner(struct program *program, const struct run_description *description,
                        const char *directory);
 
+/* The directory, ahead of those in the program's PATH. 0, or -1 with errno. */
+int program_add_directory(struct program *program, const struct run_description *description,
+                          const char *directory);
+
 /* Reports that program_find() has failed, and exits. */
 _Noreturn void program_report_missing(int report, const struct run_description *description);
 

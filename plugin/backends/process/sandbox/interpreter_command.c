@@ -53,6 +53,9 @@ static struct interpreter_file interpreters[RUN_RUNNER_COUNT][16] = {
     [RUN_RUNNER_SHELL] = {{.name = SHELL_PROGRAM, .executable = true}},
 };
 
+static struct interpreter_file tool_command[] = {{.name = TOOL_COMMAND, .executable = true},
+                                                 {.name = NULL}};
+
 const char *interpreter_files_directory(void)
 {
     static char directory[PATH_MAX];
@@ -85,16 +88,29 @@ static bool read_file(const char *directory, struct interpreter_file *file)
     return file->content != NULL;
 }
 
-const struct interpreter_file *interpreter_files(uint32_t kind)
+static const struct interpreter_file *read_files(struct interpreter_file *files)
 {
     const char *directory = interpreter_files_directory();
     errno = ENOENT;
-    if (!directory || kind == RUN_INTERPRETER_NONE || kind >= RUN_RUNNER_COUNT)
+    if (!directory)
         return NULL;
-    for (struct interpreter_file *file = interpreters[kind]; file->name; file++)
+    for (struct interpreter_file *file = files; file->name; file++)
         if (!file->content && !read_file(directory, file))
             return NULL;
-    return interpreters[kind];
+    return files;
+}
+
+const struct interpreter_file *interpreter_files(uint32_t kind)
+{
+    errno = ENOENT;
+    if (kind == RUN_INTERPRETER_NONE || kind >= RUN_RUNNER_COUNT)
+        return NULL;
+    return read_files(interpreters[kind]);
+}
+
+const struct interpreter_file *interpreter_tool_command(void)
+{
+    return read_files(tool_command);
 }
 
 /* Node needs an option to load our script before its program; Python looks for one by itself. An

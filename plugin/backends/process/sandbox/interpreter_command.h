@@ -14,6 +14,9 @@
 /* The one that a shell's session has: its main program. */
 #define SHELL_PROGRAM "code-execute-shell"
 
+/* The command that calls tools, whose directory then is in a program's PATH. */
+#define TOOL_COMMAND "tool"
+
 /* An extension, a script that loads it, or a program. */
 struct interpreter_file {
     const char *name; /* static */
@@ -29,6 +32,8 @@ const char *interpreter_files_directory(void);
  * name; NULL with errno where they are missing. Read once by the supervisor; they live as long as
  * the process. */
 const struct interpreter_file *interpreter_files(uint32_t kind);
+/* The same of the command that calls tools: one file. */
+const struct interpreter_file *interpreter_tool_command(void);
 
 /* NULL: no memory. */
 char **interpreter_arguments(const struct interpreter_template *interpreter);

@@ -95,6 +95,9 @@ static _Noreturn void become_program(struct sandbox *sandbox)
     if (description.preparation.runner == RUN_RUNNER_SHELL &&
         shell_command(&program, &description, sandbox->files) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "compose the command");
+    if (description.tool_command &&
+        program_add_directory(&program, &description, sandbox->files) < 0)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
     begin_run(sandbox);
     if ((description.results && fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0) ||
         (description.tools && fcntl(RUN_TOOLS_FD, F_SETFD, 0) < 0))

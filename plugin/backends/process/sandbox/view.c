@@ -127,9 +127,23 @@ static int write_new_file(int view, const char *path, mode_t mode, const void *c
     return write(fd, content, length) == (ssize_t)length ? 0 : -1;
 }
 
+static int write_interpreter_files(int view, const struct interpreter_file *file)
+{
+    if (!file || make_directories(view, &INTERPRETER_FILES_VIEW[1]) < 0)
+        return -1;
+    for (; file->name; file++) {
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof(path), "%s/%s", &INTERPRETER_FILES_VIEW[1], file->name);
+        if (write_new_file(view, path, file->executable ? 0755 : 0644, file->content,
+                           file->length) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* A copied interpreter has loaded them already. One that is started with its run does without them
  * where they are not installed, and tells no results. */
-int show_interpreter_files(struct sandbox *sandbox)
+static int show_runner_files(struct sandbox *sandbox)
 {
     const struct interpreter_template *interpreter = &sandbox->template->interpreter;
     bool waits = interpreter->kind != RUN_INTERPRETER_NONE;
@@ -140,16 +154,17 @@ int show_interpreter_files(struct sandbox *sandbox)
     const struct interpreter_file *file = interpreter_files(kind);
     if (!file && !waits)
         return 0;
-    if (!file || make_directories(sandbox->view, &INTERPRETER_FILES_VIEW[1]) < 0)
+    return write_interpreter_files(sandbox->view, file);
+}
+
+int show_interpreter_files(struct sandbox *sandbox)
+{
+    if (show_runner_files(sandbox) < 0)
         return -1;
-    for (; file->name; file++) {
-        char path[PATH_MAX];
-        (void)snprintf(path, sizeof(path), "%s/%s", &INTERPRETER_FILES_VIEW[1], file->name);
-        if (write_new_file(sandbox->view, path, file->executable ? 0755 : 0644, file->content,
-                           file->length) < 0)
-            return -1;
-    }
-    return 0;
+    if (!sandbox->template->tool_command)
+        return 0;
+    sandbox_detail(sandbox, INTERPRETER_FILES_VIEW "/" TOOL_COMMAND);
+    return write_interpreter_files(sandbox->view, interpreter_tool_command());
 }
 
 /* A file that a read-only path of the description already shows is kept. */

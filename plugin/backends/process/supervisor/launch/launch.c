@@ -125,6 +125,8 @@ int launch_sandbox(const struct run_environment *environment,
     int pidfd = -1;
     /* Read here: the run's own user may not be allowed to. */
     (void)interpreter_files(template->runner);
+    if (template->tool_command)
+        (void)interpreter_tool_command();
     pid_t pid = interpreter ? fork_server_copy(interpreter, child_report, &pidfd)
                             : clone_sandbox(flags, &pidfd);
     int error = errno;

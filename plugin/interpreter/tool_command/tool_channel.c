@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the way of a call and of its answer: see tool_channel.h. */
+#include "interpreter/tool_command/tool_channel.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "interpreter/tool_command/tool_listing.h"
+#include "interpreter/tool_command/tool_locks.h"
+#include "protocol/run_description.h"
+
+#define ANSWER_HEADER   (TOOL_FRAME_HEADER + 5) /* u32 number, u8 form */
+#define FRAME_LIMIT     (UINT32_C(1) << 30)     /* bytes; a longer one is none */
+#define TICK_NS         10000                   /* numbers of calls come again after 11 hours */
+#define REST_OF_HEAD_MS 1                       /* it is on its way */
+
+static const char no_descriptors[] = "the descriptors for calls are not those of the run";
+static const char no_more_calls[] = "the gateway takes no more calls";
+static const char cut_off[] = "a call was killed while it was written or answered, so no further "
+                              "one can be made";
+static const char no_locks[] = "the processes of this run cannot lock their descriptors";
+static const char no_memory[] = "no memory for the call";
+
+/* The begin of a frame that has not been taken yet. */
+struct head {
+    uint8_t kind;
+    size_t size; /* of the whole frame */
+    uint32_t number;
+};
+
+enum look {
+    LOOK_FRAME,
+    LOOK_NOTHING, /* has come; only where it was not to wait */
+    LOOK_END
+};
+
+static uint32_t read_number(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+static void write_number(uint32_t number, size_t width, unsigned char *ret)
+{
+    for (size_t i = 0; i < width; i++)
+        ret[i] = (unsigned char)(number >> 8 * i);
+}
+
+/* A child may have been started without them, or have other files there. */
+static bool has_descriptors(void)
+{
+    struct stat results;
+    struct stat answers;
+    return fstat(RUN_RESULTS_FD, &results) == 0 && fstat(RUN_TOOLS_FD, &answers) == 0 &&
+           S_ISFIFO(results.st_mode) && S_ISSOCK(answers.st_mode);
+}
+
+static void await(int fd, short events)
+{
+    struct pollfd ready = {.fd = fd, .events = events};
+    (void)poll(&ready, 1, -1);
+}
+
+/* false: so much has not come yet. */
+static bool read_head(const unsigned char *bytes, size_t length, struct head *ret)
+{
+    if (length < TOOL_FRAME_HEADER)
+        return false;
+    *ret = (struct head){.kind = bytes[4], .size = (size_t)TOOL_FRAME_HEADER + read_number(bytes)};
+    if (ret->kind != TOOL_FRAME_ANSWER || ret->size < ANSWER_HEADER)
+        return true;
+    ret->number = length < ANSWER_HEADER ? 0 : read_number(bytes + TOOL_FRAME_HEADER);
+    return length == ANSWER_HEADER;
+}
+
+/* Without taking anything: it may be another process's. */
+static enum look look_at_head(bool waits, struct head *ret)
+{
+    unsigned char bytes[ANSWER_HEADER];
+    for (;;) {
+        ssize_t length = recv(RUN_TOOLS_FD, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+        if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
+            return LOOK_END;
+        if (length > 0 && read_head(bytes, (size_t)length, ret))
+            return ret->size <= FRAME_LIMIT ? LOOK_FRAME : LOOK_END;
+        if (length > 0)
+            (void)poll(NULL, 0, REST_OF_HEAD_MS);
+        else if (!waits && errno == EAGAIN)
+            return LOOK_NOTHING;
+        else
+            await(RUN_TOOLS_FD, POLLIN);
+    }
+}
+
+/* What is done between begin and end is done in whole, unless the process is killed. */
+static void begin_pieces(enum tool_mark mark, sigset_t *ret_mask)
+{
+    sigset_t all;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, ret_mask);
+    tool_mark_set(mark, true);
+}
+
+static void end_pieces(enum tool_mark mark, bool is_whole, const sigset_t *mask)
+{
+    if (is_whole)
+        tool_mark_set(mark, false);
+    (void)sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+static bool read_pieces(unsigned char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t taken = recv(RUN_TOOLS_FD, bytes, length, 0);
+        if (taken < 0 && errno == EAGAIN)
+            await(RUN_TOOLS_FD, POLLIN);
+        else if (taken == 0 || (taken < 0 && errno != EINTR))
+            return false;
+        bytes += taken > 0 ? taken : 0;
+        length -= taken > 0 ? (size_t)taken : 0;
+    }
+    return true;
+}
+
+/* Takes the frame, for the caller to free. What has come whole is taken by one call, which nothing
+ * interrupts. */
+static const char *take_frame(const struct head *head, unsigned char **ret)
+{
+    sigset_t mask;
+    CLEANUP_FREE unsigned char *frame = malloc(head->size + 1);
+    if (!frame)
+        return no_memory;
+    bool is_whole =
+        recv(RUN_TOOLS_FD, frame, head->size, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)head->size;
+    if (is_whole) {
+        is_whole = recv(RUN_TOOLS_FD, frame, head->size, MSG_DONTWAIT) == (ssize_t)head->size;
+    } else {
+        begin_pieces(TOOL_MARK_ANSWER, &mask);
+        is_whole = read_pieces(frame, head->size);
+        end_pieces(TOOL_MARK_ANSWER, is_whole, &mask);
+    }
+    if (!is_whole)
+        return no_more_calls;
+    *ret = TAKE_POINTER(frame);
+    return NULL;
+}
+
+/* Behind the lock of the reader. Takes the next frame; *ret stays NULL where it is not ours to
+ * take, or not there. */
+static const char *take_next(uint32_t number, bool waits, struct head *head, unsigned char **ret)
+{
+    if (tool_mark_is_set(TOOL_MARK_ANSWER))
+        return cut_off;
+    enum look look = look_at_head(waits, head);
+    if (look != LOOK_FRAME)
+        return look == LOOK_END ? no_more_calls : NULL;
+    if (head->number != 0 && head->number != number &&
+        tool_lock_is_held(TOOL_LOCK_NUMBERS + (int64_t)head->number))
+        return NULL;
+    if (head->kind == TOOL_FRAME_TOOLS)
+        tool_mark_set(TOOL_MARK_LISTING, true);
+    const char *problem = take_frame(head, ret);
+    if (!problem && head->kind == TOOL_FRAME_TOOLS)
+        tool_listing_keep(*ret + TOOL_FRAME_HEADER, head->size - TOOL_FRAME_HEADER);
+    return problem;
+}
+
+/* The answer that is next belongs to a process that holds this lock until it has taken it. */
+static void await_other(uint32_t number)
+{
+    if (tool_lock_take(TOOL_LOCK_NUMBERS + (int64_t)number))
+        tool_lock_give_back(TOOL_LOCK_NUMBERS + (int64_t)number);
+}
+
+static const char *receive(uint32_t number, struct tool_reply *ret)
+{
+    while (tool_lock_take(TOOL_LOCK_READER)) {
+        struct head head = {.number = 0};
+        CLEANUP_FREE unsigned char *frame = NULL;
+        const char *problem = take_next(number, true, &head, &frame);
+        tool_lock_give_back(TOOL_LOCK_READER);
+        if (problem)
+            return problem;
+        if (!frame) {
+            await_other(head.number);
+        } else if (head.number == number) {
+            *ret = (struct tool_reply){.form = frame[ANSWER_HEADER - 1],
+                                       .bytes = frame + ANSWER_HEADER,
+                                       .length = head.size - ANSWER_HEADER,
+                                       .frame = frame};
+            frame = NULL;
+            return NULL;
+        }
+    }
+    return no_locks;
+}
+
+/* Takes what nobody waits for: a gateway that cannot get rid of its answers takes no calls. */
+static void drop_unwanted(void)
+{
+    const char *problem = NULL;
+    bool took = tool_lock_try(TOOL_LOCK_READER);
+    if (!took)
+        return; /* another one reads, and drops them */
+    while (took && !problem) {
+        struct head head;
+        CLEANUP_FREE unsigned char *frame = NULL;
+        problem = take_next(0, false, &head, &frame);
+        took = frame != NULL;
+    }
+    tool_lock_give_back(TOOL_LOCK_READER);
+}
+
+/* Of the clock that all processes have in common, in ticks. */
+static uint32_t ticks(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)(((uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec) /
+                      TICK_NS);
+}
+
+/* Behind the lock of the sender: no call has it, not even one whose process was killed. */
+static uint32_t next_number(void)
+{
+    uint32_t begin = ticks();
+    uint32_t number;
+    do
+        number = ticks();
+    while (number == begin || number == 0);
+    return number;
+}
+
+static bool write_pieces(const unsigned char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(RUN_RESULTS_FD, bytes, length);
+        if (written < 0 && errno == EAGAIN)
+            await(RUN_RESULTS_FD, POLLOUT);
+        else if (written < 0 && errno != EINTR)
+            return false;
+        bytes += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+/* A short one is written whole or not at all. */
+static bool write_frame(const unsigned char *frame, size_t length)
+{
+    sigset_t mask;
+    if (length <= PIPE_BUF)
+        return write_pieces(frame, length);
+    begin_pieces(TOOL_MARK_CALL, &mask);
+    bool is_whole = write_pieces(frame, length);
+    end_pieces(TOOL_MARK_CALL, is_whole, &mask);
+    return is_whole;
+}
+
+/* Behind the lock of the sender. */
+static const char *send_next(unsigned char *frame, size_t length, uint32_t *ret_number)
+{
+    if (tool_mark_is_set(TOOL_MARK_CALL))
+        return cut_off;
+    uint32_t number = next_number();
+    if (!tool_lock_try(TOOL_LOCK_NUMBERS + (int64_t)number))
+        return no_locks;
+    write_number(number, 4, frame + TOOL_FRAME_HEADER);
+    *ret_number = number;
+    return write_frame(frame, length) ? NULL : no_more_calls;
+}
+
+static const char *send_call(const char *name, const void *arguments, size_t length,
+                             uint32_t *ret_number)
+{
+    size_t name_length = strlen(name);
+    size_t payload = TOOL_CALL_HEADER + name_length + length;
+    CLEANUP_FREE unsigned char *frame = malloc(TOOL_FRAME_HEADER + payload);
+    if (!frame)
+        return no_memory;
+    unsigned char *at = frame + TOOL_FRAME_HEADER;
+    write_number((uint32_t)payload, 4, frame);
+    frame[4] = TOOL_FRAME_CALL;
+    write_number((uint32_t)name_length, 2, at + 4);
+    memcpy(at + TOOL_CALL_HEADER, name, name_length);
+    memcpy(at + TOOL_CALL_HEADER + name_length, arguments, length);
+    if (!tool_lock_take(TOOL_LOCK_SENDER))
+        return no_locks;
+    const char *problem = send_next(frame, TOOL_FRAME_HEADER + payload, ret_number);
+    tool_lock_give_back(TOOL_LOCK_SENDER);
+    return problem;
+}
+
+/* Further calls wait here, so that no program has more open answers than the gateway keeps. Every
+ * lock is given back by the end of the process. */
+static bool enter_slot(void)
+{
+    for (int slot = 0; slot < TOOL_SLOTS; slot++)
+        if (tool_lock_try(TOOL_LOCK_SLOTS + slot))
+            return true;
+    return tool_lock_take(TOOL_LOCK_SLOTS + getpid() % TOOL_SLOTS);
+}
+
+const char *tool_channel_call(const char *name, const void *arguments, size_t length,
+                              struct tool_reply *ret)
+{
+    uint32_t number = 0;
+    if (!has_descriptors())
+        return no_descriptors;
+    if (!enter_slot())
+        return no_locks;
+    drop_unwanted();
+    const char *problem = send_call(name, arguments, length, &number);
+    if (!problem)
+        problem = receive(number, ret);
+    if (number != 0) /* those that wait for this one need not wait for what is done with it */
+        tool_lock_give_back(TOOL_LOCK_NUMBERS + (int64_t)number);
+    return problem;
+}
+
+const char *tool_channel_take_listing(void)
+{
+    if (!has_descriptors())
+        return no_descriptors;
+    const char *problem = NULL;
+    if (!tool_mark_is_set(TOOL_MARK_LISTING)) {
+        if (!tool_lock_take(TOOL_LOCK_READER))
+            return no_locks;
+        struct head head;
+        CLEANUP_FREE unsigned char *frame = NULL;
+        if (!tool_mark_is_set(TOOL_MARK_LISTING))
+            problem = take_next(0, true, &head, &frame);
+        tool_lock_give_back(TOOL_LOCK_READER);
+    }
+    return problem;
+}

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/end_signal.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "base/text_escape.h"
 #include "cli/commands.h"
@@ -70,6 +71,14 @@ static void undo(struct shell *shell)
         console_print_notice("there is no session yet");
 }
 
+static void fork_session(struct shell *shell)
+{
+    if (shell->cells.id[0])
+        session_cells_execute(&shell->cells, NO_CODE, strlen(NO_CODE), "fork", 0);
+    else
+        console_print_notice("there is no session yet");
+}
+
 /* Expressions that leave no name behind, where the language has such. */
 static const struct {
     const char *language, *code;
@@ -109,18 +118,72 @@ static void write_session(FILE *out, const json_t *cells)
     (void)fputc('\n', out);
 }
 
-static void print_session(struct shell *shell)
+static void print_page(const json_t *shown, void (*write)(FILE *out, const json_t *shown))
 {
     struct failure failure;
-    const struct session_cells *cells = &shell->cells;
-    if (!cells->id[0]) {
+    if (!console_print_page(STDERR_FILENO, write, shown, &failure))
+        console_print_failure(&failure);
+}
+
+static void print_session(struct shell *shell)
+{
+    const json_t *session = session_cells_current(&shell->cells);
+    if (session)
+        print_page(session, write_session);
+    else
         console_print_notice("there is no session: the next input begins one");
+}
+
+static void write_list(FILE *out, const json_t *cells)
+{
+    size_t index = 0;
+    const json_t *session = NULL;
+    const char *current = json_member_string(cells, "id", "");
+    json_array_foreach(json_object_get(cells, "sessions"), index, session)
+    {
+        const char *id = json_member_string(session, "id", "");
+        (void)fprintf(out, "%c %2zu  %s  %lld cells\n", strcmp(id, current) == 0 ? '*' : ' ',
+                      index + 1, id, (long long)json_member_integer(session, "cells", 0));
+    }
+}
+
+static void list_sessions(const struct session_cells *cells)
+{
+    json_auto_t *shown = json_pack("{s:s, s:O}", "id", cells->id, "sessions", cells->sessions);
+    print_page(shown, write_list);
+}
+
+/* By its number in the list, or by its id. NULL: there is none. */
+static const json_t *find_session(const struct shell *shell)
+{
+    const json_t *sessions = shell->cells.sessions;
+    const char *word = shell->rest + strspn(shell->rest, BLANKS);
+    uint64_t number;
+    size_t index = 0;
+    const json_t *session = NULL;
+    if (read_count(shell->rest, &number))
+        return json_array_get(sessions, number - 1);
+    json_array_foreach(sessions, index, session)
+    {
+        size_t length = json_string_length(json_object_get(session, "id"));
+        if (strncmp(json_member_string(session, "id", ""), word, length) == 0 &&
+            !word[length + strspn(word + length, BLANKS)])
+            return session;
+    }
+    return NULL;
+}
+
+static void use(struct shell *shell)
+{
+    if (!shell->rest[strspn(shell->rest, BLANKS)]) {
+        list_sessions(&shell->cells);
         return;
     }
-    json_auto_t *shown = json_pack("{s:s, s:I, s:O?}", "id", cells->id, "cells", cells->count,
-                                   "defined", cells->defined);
-    if (!console_print_page(STDERR_FILENO, write_session, shown, &failure))
-        console_print_failure(&failure);
+    const json_t *session = find_session(shell);
+    if (session)
+        session_cells_use(&shell->cells, json_member_string(session, "id", ""));
+    else
+        console_print_notice("there is no such session; :use lists them");
 }
 
 static void print_help(struct shell *shell);
@@ -135,6 +198,9 @@ static const struct shell_command {
      "show the session's id, how many cells it has had, and the names they have defined",
      print_session},
     {":undo", "take the last cell back, or the last 3 (:undo 3), where the provider can", undo},
+    {":fork", "go on in a copy of the session, where the provider can; the session stays as it is",
+     fork_session},
+    {":use", "list the sessions that there are, or go on in one of them (:use 1)", use},
     {":quit", "end the session (a cell of its own) and toolhost", quit},
 };
 

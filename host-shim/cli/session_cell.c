@@ -51,6 +51,9 @@ bool session_cells_open(const struct options *options, int out, int signal_fd,
     ret->language = options->language ? options->language : LANGUAGE_DEFAULT;
     ret->out = out;
     ret->signal_fd = signal_fd;
+    ret->sessions = json_array();
+    if (!ret->sessions)
+        return failure_out_of_memory(failure);
     if (!make_settings(ret, failure) || !open_tool_init(options, &ret->tool, &refusal, failure))
         return false;
     return refusal ? failure_from_json(failure, json_object_get(refusal, "error"))
@@ -63,7 +66,7 @@ void session_cells_clear(struct session_cells *cells)
     lent_files_clear(&cells->lent_files);
     json_decref(cells->settings);
     json_decref(cells->first_files);
-    json_decref(cells->defined);
+    json_decref(cells->sessions);
 }
 
 /* The tool's input as JSON text (new). */
@@ -94,12 +97,25 @@ static bool is_error(const json_t *result, const char *code)
     return strcmp(json_member_string(error, "code", ""), code) == 0;
 }
 
+static size_t place_of(const struct session_cells *cells)
+{
+    size_t place = 0;
+    while (place < json_array_size(cells->sessions) &&
+           strcmp(json_member_string(json_array_get(cells->sessions, place), "id", ""),
+                  cells->id) != 0)
+        place++;
+    return place;
+}
+
+const json_t *session_cells_current(const struct session_cells *cells)
+{
+    return json_array_get(cells->sessions, place_of(cells));
+}
+
 static void forget_session(struct session_cells *cells)
 {
+    (void)json_array_remove(cells->sessions, place_of(cells));
     cells->id[0] = '\0';
-    cells->count = 0;
-    json_decref(cells->defined);
-    cells->defined = NULL;
 }
 
 __attribute__((format(printf, 1, 2))) static void notice(const char *format, ...)
@@ -112,15 +128,22 @@ __attribute__((format(printf, 1, 2))) static void notice(const char *format, ...
     console_print_notice(text);
 }
 
+void session_cells_use(struct session_cells *cells, const char *id)
+{
+    notice("this is session %s", id);
+    (void)snprintf(cells->id, sizeof(cells->id), "%s", id);
+}
+
 static void keep_session(struct session_cells *cells, const json_t *session)
 {
     const char *id = json_member_string(session, "id", "");
     if (strcmp(cells->id, id) != 0)
-        notice("this is session %s", id);
-    (void)snprintf(cells->id, sizeof(cells->id), "%s", id);
-    cells->count = json_member_integer(session, "cells", 0);
-    json_decref(cells->defined);
-    cells->defined = json_incref(json_object_get(session, "defined"));
+        session_cells_use(cells, id);
+    json_auto_t *known =
+        json_pack("{s:s, s:I, s:O?}", "id", id, "cells", json_member_integer(session, "cells", 0),
+                  "defined", json_object_get(session, "defined"));
+    if (json_array_set(cells->sessions, place_of(cells), known) != 0)
+        (void)json_array_append(cells->sessions, known);
 }
 
 /* A session that is lost is never replaced silently. */
@@ -131,6 +154,8 @@ static void lose_session(struct session_cells *cells, const json_t *session)
         notice("the session is lost (%s): the next input begins a new one",
                json_member_string(session, "lost_reason", "?"));
     forget_session(cells);
+    if (json_array_size(cells->sessions) > 0)
+        notice(":use goes on in another one");
 }
 
 /* Where this call got no session. */

@@ -27,8 +27,9 @@ struct session_cells {
     json_t *first_files;          /* owned: "files" of a session's first cell; NULL: none */
     struct lent_files lent_files; /* those that first_files names */
     char id[SESSION_ID_SIZE];     /* "": the next cell begins a session */
-    json_int_t count;
-    json_t *defined;  /* owned: names, as the provider says; NULL: none */
+    /* owned: those that live, in the order of their begin: {"id", "cells", "defined"}, the names as
+     * the provider says. More than one where one was forked. */
+    json_t *sessions;
     int exit_status;  /* of the last cell, as that of toolhost run */
     bool is_hopeless; /* the provider or its policy has no session for us: no input would help */
 };
@@ -44,3 +45,8 @@ void session_cells_clear(struct session_cells *cells);
  * the provider's default. */
 void session_cells_execute(struct session_cells *cells, const char *code, size_t length,
                            const char *action, uint64_t count);
+
+/* The next cell is one of that session's, which is among sessions. */
+void session_cells_use(struct session_cells *cells, const char *id);
+/* Of sessions, the one of the next cell (borrowed); NULL: it is still to begin. */
+const json_t *session_cells_current(const struct session_cells *cells);

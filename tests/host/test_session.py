@@ -17,6 +17,7 @@ QUESTION = "Run this? [y/N] "
 AMPLE_MS = 120000  # for cells that are not about time
 PATIENCE = 60
 POLICY = {"version": 1, "sessions": {"max_total": 4}, "limits": {"wall_ms": {"default": AMPLE_MS}}}
+WITH_CHECKPOINTS = {**POLICY, "sessions": {"max_total": 4, "checkpoints": 2}}
 WITH_CELLS = {**POLICY, "approval": {"decisions": ["once", "cells"]}}
 
 
@@ -96,6 +97,9 @@ class Commands(SessionTest):
     def starts(self):
         return [line["record"] for line in self.records() if line["record"]["event"] == "start"]
 
+    def named(self, err):
+        return [line.rpartition(" ")[2] for line in err.splitlines() if line.startswith("toolhost: this is session ")]
+
     def test_files_are_listed_by_a_cell(self):
         out, err = self.session(":files", "open('a b.txt', 'w').write('12345'); import os; os.mkdir('below')", ":files", ":session")
         self.assertEqual([line.split(None, 1) for line in out.splitlines()][0], ["no", "files"])
@@ -126,6 +130,38 @@ class Commands(SessionTest):
         self.assertIn("the last 2 cells are undone", err)
         self.assertIn("toolhost: checkpoint_unavailable: ", err)
 
+    def test_fork_leaves_a_session_to_go_back_to(self):
+        out, err = self.session(":fork", ":use", "x = 1", ":use", ":fork", "x += 10", ":use", ":use 1", "x", "x += 1", ":use  2 ", "x", ":use",
+                                policy=WITH_CHECKPOINTS)
+        self.assertEqual(out, "1\n11\n", err)
+        self.assertEqual(err.count("toolhost: there is no session yet\n"), 1, err)
+        first, second, *again = self.named(err)
+        self.assertEqual((again, first == second), ([first, second], False), err)
+        listed = [line.split() for line in err.splitlines() if line.endswith(" cells")]
+        self.assertEqual(listed, [["*", "1", first, "1", "cells"],
+                                  ["1", first, "1", "cells"], ["*", "2", second, "2", "cells"],
+                                  ["1", first, "3", "cells"], ["*", "2", second, "3", "cells"]])
+        self.assertEqual([start.get("session_action") for start in self.starts()], [None, "fork", None, None, None, None])
+
+    def test_use_wants_a_session_that_is_there(self):
+        _, err = self.session("x = 1", ":use 0", ":use 2", ":use 1 1", ":use -1", ":use s_1", ":use 99999999999999999999")
+        self.assertEqual(err.count("toolhost: there is no such session; :use lists them\n"), 6, err)
+        self.assertEqual(len(self.named(err)), 1, err)
+
+    def test_fork_is_the_provider_s_to_refuse(self):
+        out, err = self.session("x = 1", ":fork", "x")
+        self.assertEqual(out, "1\n", err)
+        self.assertIn("toolhost: checkpoint_unavailable: ", err)
+        self.assertEqual(len(self.named(err)), 1, err)
+
+    def test_where_one_is_over_the_other_one_is_there(self):
+        policy = {**WITH_CHECKPOINTS, "sessions": {"max_total": 4, "checkpoints": 2, "max_cells": 2}}
+        out, err = self.session("x = 5", ":fork", "x += 1", "print('too many')", ":use", ":use 1", "x", policy=policy)
+        self.assertEqual(out, "5\n", err)
+        self.assertIn("is lost: expired\n", err)
+        first, _, again = self.named(err)
+        self.assertEqual((first, [line.split() for line in err.splitlines() if line.endswith(" cells")]), (again, [["1", first, "1", "cells"]]), err)
+
     def test_quit_ends_the_session_by_a_cell_of_its_own(self):
         self.session("x = 1", ":quit", "print('never')")
         starts = self.starts()
@@ -138,7 +174,7 @@ class Commands(SessionTest):
     def test_an_unknown_one_is_not_sent(self):
         _, err = self.session(":nope", ":quitter", ":help")
         self.assertEqual(err.count("there is no such command; :help lists them"), 2)
-        for name in (":help", ":files", ":session", ":undo", ":quit"):
+        for name in (":help", ":files", ":session", ":undo", ":fork", ":use", ":quit"):
             self.assertIn(f"\n  {name}", err)
         self.assertFalse(os.path.exists(self.audit_file))
 

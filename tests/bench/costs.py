@@ -264,8 +264,9 @@ def checkpoints(rounds=10, cells=10):
                     taken += contest(cells)
             plain, bare, kept = map(statistics.median, times)
             undone = [timed_undo(keeper, first) for _ in range(rounds)]
+            copied, back = zip(*(timed_copy(keeper, first) for _ in range(rounds)))
             told[heap] = {"checkpoint_ms": kept - plain, "fork_ms": bare - plain, "ratio": (kept - plain) / (bare - plain),
-                          "undo_ms": statistics.median(undone)}
+                          "undo_ms": statistics.median(undone), "copy_ms": statistics.median(copied), "back_ms": statistics.median(back)}
     return told
 
 
@@ -281,18 +282,39 @@ def begin_cells(gateway, first, code):
     return contest
 
 
-def timed_undo(gateway, first):
-    """The whole call, milliseconds, for a cell that has written to a file. The sandbox is not stopped yet."""
-    begun = gateway.order("invoke", request={"language": "python", "code": first, "session": "new"})
-    session = begun["session"]["id"]
-    gateway.order("invoke", request={"language": "python", "code": "open('a', 'w').write('x')", "session": session})
+def timed(gateway, code, session, **more):
+    """The result, and how long the whole call took, milliseconds."""
     before = time.monotonic()
-    undone = gateway.order("invoke", request={"language": "python", "code": "\n", "session": session, "session_action": "undo"})
+    result = gateway.order("invoke", request={"language": "python", "code": code, "session": session, **more})
     taken = time.monotonic() - before
-    if undone["error"]:
-        raise Absent(undone["error"]["message"])
-    gateway.order("invoke", request={"language": "python", "code": "y = 1", "session": session, "session_action": "end"})
-    return taken * 1000
+    if result["error"]:
+        raise Absent(result["error"]["message"])
+    return result, taken * 1000
+
+
+def begin_and_write(gateway, first):
+    """A session whose last cell has written to a file."""
+    session = timed(gateway, first, "new")[0]["session"]["id"]
+    timed(gateway, "open('a', 'w').write('x')", session)
+    return session
+
+
+def timed_undo(gateway, first):
+    """The sandbox is not stopped yet."""
+    session = begin_and_write(gateway, first)
+    taken = timed(gateway, "\n", session, session_action="undo")[1]
+    timed(gateway, "y = 1", session, session_action="end")
+    return taken
+
+
+def timed_copy(gateway, first):
+    """A fork, and the first cell of the session that was copied, which puts the copy to sleep and wakes this one."""
+    session = begin_and_write(gateway, first)
+    copy, taken = timed(gateway, "\n", session, session_action="fork")
+    back = timed(gateway, "y = 1", session)[1]
+    for each in (session, copy["session"]["id"]):
+        timed(gateway, "\n", each, session_action="end")
+    return taken, back
 
 
 def idle_session(gateway):
@@ -396,7 +418,8 @@ def lines(told):
                f"{cell['session_private_bytes'] / MIB:.2f} MiB of its own and took {cell['session_processor_ms']:.2f} ms of processor time in {IDLE} s")
     for heap, cell in told.get("checkpoints", {}).items():
         yield (f"checkpoints: with {heap} MiB of heap one adds {cell['checkpoint_ms']:.2f} ms to a cell, a bare fork {cell['fork_ms']:.2f} ms "
-               f"(ours / bare {cell['ratio']:.2f}); undoing a cell takes {cell['undo_ms']:.2f} ms")
+               f"(ours / bare {cell['ratio']:.2f}); undoing a cell takes {cell['undo_ms']:.2f} ms, copying the session {cell['copy_ms']:.2f} ms, "
+               f"and then a cell of the first one {cell['back_ms']:.2f} ms")
     if "charts" in told:
         yield ("charts: a line of {points} points that is shown adds {shown_ms:.1f} ms to a run, savefig() alone {saved_ms:.1f} ms "
                "(ours / alone {ratio:.2f}); its data is read in {read_ms:.2f} ms".format(**told["charts"]))

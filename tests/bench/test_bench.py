@@ -13,6 +13,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent)]
 import builds
 import cases
 import costs
+import soak
 import tap
 import tool_costs
 from gateway import OURS, ROOT, Absent, Gateway
@@ -122,6 +123,15 @@ def test_calls_of_tools_are_counted_and_timed():
     tap.equal(set(told["calls_per_s"]), {"threads", "aio", "frames"})
     tap.true(all(rate > 0 for rate in told["calls_per_s"].values()), told)
     tap.equal(len(list(tool_costs.lines({"tools": told}))), 1)
+
+
+def test_sessions_count_their_cells_for_a_while():
+    told = soak.soak(0.02, count=4, warm_up=1)
+    tap.equal((told["sessions"], told["cells"], len(told["each_minute"])), (4, 20, 1), told)
+    now, end = told["each_minute"][0], told["after_the_end"]
+    tap.true(min(now["gateway"]["private_bytes"], now["backend"]["anonymous_bytes"], now["sandboxes"]["private_bytes"]) > 0, now)
+    tap.equal((now["sandboxes"]["count"], end["sandboxes"]["count"]), (4, 0), told)
+    tap.equal(len(list(soak.lines(told))), 3, "the lines")
 
 
 tap.run(globals())

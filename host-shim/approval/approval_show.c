@@ -218,6 +218,18 @@ static void show_session_secrets(struct page *page, const json_t *secrets, bool 
     page_line(page, "", begins ? stay : held, strlen(begins ? stay : held));
 }
 
+/* What ran in those is theirs, and not in this history. */
+static void show_neighbours(struct page *page, json_int_t count)
+{
+    char text[128];
+    if (count <= 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "shares its sandbox, by fork, with %lld other%s: not shown here",
+                   (long long)count, count == 1 ? "" : "s");
+    page_line(page, "", text, strlen(text));
+}
+
 /* What ran in a session before decides what the code does there. Not all of it: a question must
  * stay short enough for a client's form. Of a long history the provider sends the last cells. */
 static void show_history(struct page *page, const char *label, const json_t *history)
@@ -233,6 +245,7 @@ static void show_history(struct page *page, const char *label, const json_t *his
     }
     show_place(page, label, history, unsent + sent);
     show_session_secrets(page, json_object_get(history, "secrets"), unsent + sent == 0);
+    show_neighbours(page, json_member_integer(history, "shares_sandbox_with", 0));
     if (unsent + first > 0)
         (void)fprintf(page->out, "  %-*s| ... %zu earlier cell%s not shown\n", PAGE_LABEL_WIDTH, "",
                       unsent + first, unsent + first == 1 ? "" : "s");

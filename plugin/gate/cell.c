@@ -377,5 +377,7 @@ void cell_write_history(struct json_draft *draft, const char *name, const struct
                       cell_has_history(call) ? call->session->history_sha256 : NULL);
     json_draft_string(draft, "id", call->request.session);
     json_draft_value(draft, "secrets", secrets_of(call));
+    json_draft_integer(draft, "shares_sandbox_with",
+                       call->session ? session_neighbours(call->session) : 0);
     json_draft_close(draft, '}');
 }

@@ -23,9 +23,9 @@ bool cell_leaves_nothing(const struct call *call);
 /* The memory that the call takes beside what its session has already. */
 uint64_t cell_memory_bytes(const struct call *call);
 
-/* The member "session_history": the session, a hash of what ran in it before, and the secrets that
- * all its cells can read; shown: the cells as well, of very many the last ones. Nothing where the
- * request has no session. */
+/* The member "session_history": the session, a hash of what ran in it before, the secrets that all
+ * its cells can read, and how many others share its sandbox; shown: the cells as well, of very many
+ * the last ones. Nothing where the request has no session. */
 void cell_write_history(struct json_draft *draft, const char *name, const struct call *call,
                         bool shown);
 bool cell_has_history(const struct call *call);

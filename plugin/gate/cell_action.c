@@ -138,10 +138,14 @@ static_assert(SESSION_BRANCHES_MOST == 8, "the message above");
 /* The start of another interpreter would end the branches that sleep. */
 static bool has_room_for_language(const struct call *call, struct error *error)
 {
-    if (call->session->sandbox->living == 1 || cell_program(call) < call->session->language_count)
+    if (session_neighbours(call->session) == 0 ||
+        cell_program(call) < call->session->language_count)
         return true;
-    return cell_refuse(error, "a session that shares its sandbox with another one, by fork, has "
-                              "one language");
+    (void)cell_refuse(error, "a session that shares its sandbox with another one, by fork, has one "
+                             "language");
+    error_set_hint(error, "begin another session in that language with \"session\": "
+                          "\"" SESSION_NEW "\", or end the other sessions that were forked");
+    return false;
 }
 
 bool cell_action_is_possible(const struct call *call, struct error *error)

@@ -169,6 +169,9 @@ void session_write_cells(const struct session *session, const char *name, struct
 /* A new one's history is that of the other one, and says that it was forked. false: no memory. */
 bool session_copy_history(struct session *session, const struct session *from);
 
+/* How many other sessions live in its sandbox, by fork. For the call that has taken it. */
+uint32_t session_neighbours(const struct session *session);
+
 /* Ends it where an operator has asked for that while a call has it. */
 void session_end_as_wanted(struct session *session);
 

@@ -82,6 +82,12 @@ uint32_t session_program_of(const struct session *session, const char *language)
     return number;
 }
 
+uint32_t session_neighbours(const struct session *session)
+{
+    uint32_t living = session->sandbox->living;
+    return living > 0 ? living - 1 : 0;
+}
+
 bool session_append_language(struct session *session, const char *language)
 {
     char *copy = session->language_count < SESSION_PROGRAMS_MOST ? strdup(language) : NULL;

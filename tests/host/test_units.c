@@ -507,6 +507,23 @@ START_TEST(request_shows_what_ran_in_its_session)
                    "  its secrets   | {\"KEY\":\"my\\u001Bkey\"}\n"
                    "                | this cell can read them: its session was begun with them\n"
                    "  cell 1        | exit 0: \"a\"\n");
+    static const char shared[] =
+        "{\"cells\":[{\"first_line\":\"a\",\"exit_code\":0}],\"id\":\"s_1\","
+        "\"shares_sandbox_with\":%d}";
+    static const char told[] = "  conversation  | talk\n"
+                               "  session       | s_1, cell 2\n"
+                               "%s"
+                               "  cell 1        | exit 0: \"a\"\n";
+    static const char *const words[] = {
+        "", "                | shares its sandbox, by fork, with 1 other: not shown here\n",
+        "                | shares its sandbox, by fork, with 2 others: not shown here\n"};
+    for (int i = 0; i < 3; i++) {
+        char history[160];
+        char shown[400];
+        (void)snprintf(history, sizeof(history), shared, i);
+        (void)snprintf(shown, sizeof(shown), told, words[i]);
+        expect_history(history, shown);
+    }
     expect_history("[1]", "  conversation  | talk\n"
                           "  session       | [1]\n");
 }

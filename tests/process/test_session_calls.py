@@ -617,13 +617,14 @@ def test_an_approver_sees_the_history():
     approver("f()", session)
     approver("f()")
     empty, one, two, fresh = (asked["session_history"] for asked in approver.asked)
-    tap.equal(empty, {"id": "new", "cells": [], "count": 0, "history_sha256": None, "secrets": {}})
+    tap.equal(empty, {"id": "new", "cells": [], "count": 0, "history_sha256": None, "secrets": {}, "shares_sandbox_with": 0})
     tap.equal(fresh, empty)
     first = {"language": "python", "code_sha256": sha256(code), "first_line": "def f():", "exit_code": 0, "defined": ["f"], "undone": False}
     hashes = [asked["request_sha256"] for asked in approver.asked]
-    tap.equal(one, {"id": session, "cells": [first], "count": 1, "history_sha256": sha256(hashes[0]), "secrets": {}})
+    tap.equal(one, {"id": session, "cells": [first], "count": 1, "history_sha256": sha256(hashes[0]), "secrets": {}, "shares_sandbox_with": 0})
     second = {"language": "python", "code_sha256": sha256("f()\n1 / 0"), "first_line": "f()", "exit_code": 1, "defined": ["f"], "undone": False}
-    tap.equal(two, {"id": session, "cells": [first, second], "count": 2, "history_sha256": sha256(sha256(hashes[0]) + hashes[1]), "secrets": {}})
+    tap.equal(two, {"id": session, "cells": [first, second], "count": 2, "history_sha256": sha256(sha256(hashes[0]) + hashes[1]), "secrets": {},
+                    "shares_sandbox_with": 0})
     standing = {"allow_session", "allow_always"}
     tap.equal([standing & set(asked["allowed_decisions"]) for asked in approver.asked], [standing, set(), set(), standing])
     approver("f()", None)

@@ -13,7 +13,7 @@ import time
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults", "process")]
 import tap
 from modes import Provider, adopt_orphans, merged
-from provider import ALLOW, NOT_RUN, OK, Host
+from provider import ACCEPTED, ALLOW, NOT_RUN, OK, PENDING, Host
 
 RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files", "sandbox.exec.secrets")
 AMPLE_MS = 120000
@@ -207,7 +207,12 @@ def test_one_that_was_forked_keeps_to_its_language():
     use()
     first = begin()
     second = fork(first)
-    tap.equal(refusal(first, "true", language="sh")["code"], "not_supported")
+    for session in (first, second):
+        error = refusal(session, "true", language="sh")
+        tap.equal((error["code"], error["retryable"]), ("not_supported", False), error)
+        tap.contains(error["message"], "one language")
+        tap.contains(error["hint"], "end the other sessions")
+    tap.equal((printed("print(x)", first), printed("print(x)", second)), ("1\n", "1\n"), "both are as they were")
     end(second)
     tap.equal(printed("echo $((1 + 1))", first, language="sh"), "2\n", "alone again")
     tap.equal(printed("print(x)", first), "1\n")
@@ -418,12 +423,35 @@ def test_an_approver_sees_the_history_of_the_session_and_that_it_was_forked():
     tap.equal([(history["id"], history["count"]) for history in histories], [(first, 1), (first, 1), (second, 2)])
     tap.equal([history["history_sha256"] for history in histories], [chain(shas[:1]), chain(shas[:1]), chain([shas[0], "forked", shas[1]])])
     tap.equal([cell["first_line"] for cell in histories[2]["cells"]], ["x = 1", "x += 1"])
+    tap.equal([history["shares_sandbox_with"] for history in histories], [0, 1, 1])
     tap.equal(seen[0]["session_action"], "fork")
     call("\n", second, session_action="undo")
     call("pass", first, to=watched)
     tap.equal([cell["undone"] for cell in seen[-1]["session_history"]["cells"]], [False, False], "what the other one undoes is its own")
     denied = call("x", first, session_action="fork", to=host(request_approval=lambda *_: None))[1]
     tap.equal((denied["error"]["code"], provider.counters()["sessions"]), ("approval_denied", 2), denied)
+
+
+def test_an_approval_holds_for_the_neighbours_that_the_approver_was_told_of():
+    """The same cell of the same history, asked about and pending: it runs behind a fork only with an answer of its own."""
+    use()
+    asked, answer = [], []
+
+    def approve(token, request, verdict):
+        asked.append((token, json.loads(request)))
+        verdict[0] = answer[0]
+    watched = host(request_approval=approve)
+    first = begin("x = 1")
+    answer[:] = [PENDING]
+    for neighbours in (0, 1):
+        pending = refusal(first, "print(x)", to=watched)
+        tap.equal((pending["code"], asked[-1][1]["session_history"]["shares_sandbox_with"]), ("approval_pending", neighbours), pending)
+        if neighbours == 0:
+            tap.equal(provider.reply(asked[0][0], {"decision": "allow_once"}), ACCEPTED)
+            copy = fork(first)
+    end(copy)
+    tap.equal(call("print(x)", first, to=watched)[1]["stdout"], "1\n", "as it was asked about: without a further question")
+    tap.equal(len({request["request_sha256"] for _, request in asked}), 2, "two hashes")
 
 
 def test_a_turn_comes_only_behind_the_approval():

@@ -17,6 +17,7 @@ PROCESSES = {"processes": {"default": 10, "max": 10}}
 CALL = 1
 # It ends when it has been looked at, and not before: it is cancelled then.
 INSIDE = "cat /proc/self/cgroup; id -u; find /sys/fs/cgroup -mindepth 1 2>/dev/null | wc -l; echo ready; exec sleep 600"
+CELLS = ("x = 7", "y = bytearray(1 << 30)", "print(x)")
 BOMB = """
 import os, signal
 children = 0
@@ -72,6 +73,17 @@ def run_and_look():
     return results[0], found
 
 
+def cells():
+    """How each cell of a session with checkpoints has ended."""
+    provider.use_policy({"limits": TIME, "sessions": {"max_total": 1, "checkpoints": 1}})
+    session, found = "new", []
+    for code in CELLS:
+        result = provider.invoke({"language": "python", "code": code, "session": session}, Host(("sandbox.exec", "sandbox.exec.session")))[1]
+        session = (result["session"] or {}).get("id", session)
+        found.append([result["cause"], (result["session"] or result["error"]).get("state"), result["stdout"]])
+    return found
+
+
 layers = observe.look(provider)
 inside, found = run_and_look()
 seen = {
@@ -80,6 +92,7 @@ seen = {
     "groups": found,
     "hog": layers["hog"],
     "bomb": run(BOMB, PROCESSES, "python"),
+    "cells": cells(),
     "required": run("echo ran", require=["cgroup"]),
     "own": open("/proc/self/cgroup").read().strip(),
 }

@@ -53,6 +53,9 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
         report_groups(&pool->environment->cgroups, &run->event);
     /* A sandbox that has failed already says why in its report, which is read as any other's. */
     run->collects = description->outputs.files > 0;
+    sandbox_handle_limit(run->process, &description->limits);
+    if (description->session.idle_ms > 0) /* its checkpoints are not to die with a cell */
+        cgroup_end_singly(&run->process->cgroup);
     if (sandbox_handle_give_run(run->process, &description->limits, run->collects, fds,
                                 &run->event.isolation) == 0 ||
         errno == EPIPE || errno == ECONNRESET)

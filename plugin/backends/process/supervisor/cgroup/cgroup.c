@@ -94,6 +94,13 @@ size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES])
     return count + cgroup->has_pids;
 }
 
+/* Version 1 has no other way. */
+void cgroup_end_singly(const struct cgroup *cgroup)
+{
+    if (cgroup->version == 2 && cgroup->has_memory)
+        (void)cgroup_file_write(cgroup->memory, "memory.oom.group", "0");
+}
+
 uint64_t cgroup_memory(const struct cgroup *cgroup)
 {
     return cgroup->has_memory

@@ -57,6 +57,8 @@ void cgroup_create(const struct cgroup_base *base, const char *name, struct cgro
 size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
 /* Sets the limits of the run that the group is for. */
 void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
+/* Once its limits are set: where memory runs out the kernel ends one process of it, and not all. */
+void cgroup_end_singly(const struct cgroup *cgroup);
 /* The memory that the group holds now; 0 where it is not counted. */
 uint64_t cgroup_memory(const struct cgroup *cgroup);
 /* Does it know the most memory it has held? Before Linux 5.19 version 2 does not. */

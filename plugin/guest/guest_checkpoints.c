@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/process_stat.h"
 #include "guest/files/stop_tree.h"
 #include "guest/send_fds.h"
 
 #define MAKE_LIMIT_MS 5000 /* for the interpreter to copy itself */
 #define WAKE_LIMIT_MS 5000
-#define STAT_SIZE     512
 #define WOKEN         'w'
 
 static bool send_signal(const struct guest_checkpoint *checkpoint, int number)
@@ -68,20 +68,11 @@ static bool is_kept(const struct guest_checkpoints *checkpoints, pid_t pid)
     return false;
 }
 
-/* false: it has ended, or its parent has only to wait for it. */
-static bool find_parent(pid_t pid, pid_t *ret)
+static bool lives(pid_t pid, struct process_stat *ret)
 {
     char path[32];
-    char text[STAT_SIZE];
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    char state;
-    const char *rest = strrchr(text, ')'); /* its name may have others */
-    return rest && sscanf(rest, ") %c %d", &state, ret) == 2 && state != 'Z' && state != 'X';
+    return process_stat_read(AT_FDCWD, path, ret) && !process_stat_has_ended(ret);
 }
 
 static void close_directory(DIR **directory)
@@ -97,11 +88,11 @@ static bool find_others(const struct guest_checkpoints *checkpoints, pid_t inter
 {
     CLEANUP(close_directory) DIR *directory = opendir("/proc");
     bool found = !directory;
+    struct process_stat stat;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        pid_t parent;
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (pid <= 1 || pid == interpreter || pid == made || is_kept(checkpoints, pid) ||
-            !find_parent(pid, &parent))
+            !lives(pid, &stat))
             continue;
         found = true;
         if (kills)
@@ -153,11 +144,11 @@ static enum checkpoint_word take_files(pid_t interpreter, struct file_snapshot *
 static enum checkpoint_word keep(struct guest_checkpoints *checkpoints, pid_t interpreter,
                                  struct guest_checkpoint *made)
 {
-    pid_t parent;
+    struct process_stat stat;
     if (find_others(checkpoints, interpreter, made->pid, false))
         return CHECKPOINT_PROCESSES;
     made->pidfd = (int)syscall(SYS_pidfd_open, made->pid, 0);
-    if (made->pidfd < 0 || !find_parent(made->pid, &parent) || parent != interpreter)
+    if (made->pidfd < 0 || !lives(made->pid, &stat) || stat.parent != interpreter)
         return CHECKPOINT_REFUSED;
     enum checkpoint_word word = take_files(interpreter, &made->files);
     if (word == CHECKPOINT_TAKEN)

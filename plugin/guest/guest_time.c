@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tree_time.h"
 #include "guest/guest_output.h"
 #include "guest/guest_protocol.h"
-#include "guest/tree_time.h"
 
 static bool is_owed;
 
@@ -32,7 +32,9 @@ static void send_measure(void)
                                                 : (uint32_t)processors,
     };
     uint64_t begin_us = now_us();
-    measure.is_known = tree_time_read(getpid(), &measure.total_us);
+    struct tree_time used;
+    measure.is_known = tree_time_read(getpid(), &used);
+    measure.total_us = measure.is_known ? used.user_us + used.system_us : 0;
     measure.cost_us = now_us() - begin_us;
     if (measure.cost_us > UINT32_MAX)
         measure.cost_us = UINT32_MAX;

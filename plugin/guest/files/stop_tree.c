@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/process_stat.h"
 #include "guest/files/file_walk.h"
 
 /* A process stops where it leaves the kernel: at once, but for one that writes much, or that waits
@@ -22,7 +23,6 @@
 #define STOP_ROUND_US (UINT64_C(100) * 1000)
 #define STOP_PAUSE_NS 50000
 #define GO_ON_NS      10000000
-#define STAT_BYTES    512
 
 static void rest(long nanoseconds)
 {
@@ -34,15 +34,10 @@ static void rest(long nanoseconds)
 static bool is_stopped(int tasks, const char *task)
 {
     char path[sizeof("/stat") + NAME_MAX];
-    char text[STAT_BYTES];
+    struct process_stat stat;
     (void)snprintf(path, sizeof(path), "%s/stat", task);
-    CLEANUP_CLOSE int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file >= 0 ? read(file, text, sizeof(text) - 1) : -1;
-    if (length <= 0) /* it has ended meanwhile */
-        return true;
-    text[length] = '\0';
-    const char *state = strrchr(text, ')'); /* its name may have others */
-    return state && state[1] == ' ' && strchr("TtZX", state[2]);
+    return !process_stat_read(tasks, path, &stat) || process_stat_has_ended(&stat) ||
+           stat.state == 'T' || stat.state == 't';
 }
 
 static void close_directory(DIR **directory)

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-#define START_FIELD 22 /* of /proc/PID/stat; see proc(5) */
+#include "base/process_stat.h"
 
 static bool read_text(const char *path, char *text, size_t size)
 {
@@ -28,29 +27,16 @@ static bool read_text(const char *path, char *text, size_t size)
 
 enum stat_outcome { STAT_UNREAD, STAT_ENDED, STAT_READ };
 
-/* The start time in the text of a process's stat file. */
-static enum stat_outcome parse_start(const char *text, uint64_t *ret)
-{
-    /* The name, the second field, may hold anything; the fields behind it have no blank. */
-    const char *field = strrchr(text, ')');
-    if (!field || field[1] != ' ')
-        return STAT_UNREAD;
-    /* A zombie owns nothing any more. */
-    if (field[2] && strchr("ZXx", field[2]))
-        return STAT_ENDED;
-    for (int number = 2; field && number < START_FIELD; number++)
-        field = strchr(field + 1, ' ');
-    uint64_t start = field ? strtoull(field + 1, NULL, 10) : 0;
-    if (start == 0)
-        return STAT_UNREAD;
-    *ret = start;
-    return STAT_READ;
-}
-
+/* A zombie owns nothing any more. */
 static enum stat_outcome read_start(const char *path, uint64_t *ret)
 {
-    char text[1024];
-    return read_text(path, text, sizeof(text)) ? parse_start(text, ret) : STAT_UNREAD;
+    struct process_stat stat;
+    if (!process_stat_read(AT_FDCWD, path, &stat) || stat.start_ticks == 0)
+        return STAT_UNREAD;
+    if (process_stat_has_ended(&stat))
+        return STAT_ENDED;
+    *ret = stat.start_ticks;
+    return STAT_READ;
 }
 
 /* /proc may be a mount of another pid namespace, with other numbers. */

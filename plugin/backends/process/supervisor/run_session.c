@@ -9,7 +9,7 @@
 
 #include "backends/process/sandbox/session_program.h"
 #include "base/cleanup.h"
-#include "guest/tree_time.h"
+#include "base/tree_time.h"
 #include "protocol/channel.h"
 
 /* For an interpreter to start: more than its init gives it. */
@@ -134,8 +134,13 @@ void run_session_added(struct run *run, const struct report *report)
 
 bool run_processor_time(const struct run *run, uint64_t *ret_us)
 {
-    return cgroup_processor_time(&run->process->cgroup, ret_us) ||
-           tree_time_read(run->process->pid, ret_us);
+    struct tree_time used;
+    if (cgroup_processor_time(&run->process->cgroup, ret_us))
+        return true;
+    if (!tree_time_read(run->process->pid, &used))
+        return false;
+    *ret_us = used.user_us + used.system_us;
+    return true;
 }
 
 static uint64_t processors(void)

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the walk through a tree of processes: see tree_time.h. Runs in the supervisor of process
- * mode, and in the guest. */
-#include "guest/tree_time.h"
+/* Owns the walk through a tree of processes: see tree_time.h. */
+#include "base/tree_time.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/process_stat.h"
 
 #define PATH_SIZE     64
-#define STAT_SIZE     1024
 #define CHILDREN_SIZE 16384 /* bytes of a list of pids */
 
 /* Parents come before their children. When a process ends its time goes to its parent, and its
@@ -26,7 +24,8 @@ struct walk {
         pid_t parent; /* else the number is another process's by now */
     } found[TREE_TIME_PROCESSES];
     size_t count;
-    uint64_t ticks;
+    uint64_t user_ticks;
+    uint64_t system_ticks;
 };
 
 static bool read_file(const char *path, char *ret, size_t size)
@@ -36,25 +35,6 @@ static bool read_file(const char *path, char *ret, size_t size)
     if (length < 0)
         return false;
     ret[length] = '\0';
-    return true;
-}
-
-/* proc(5), /proc/PID/stat: the name in brackets may have any bytes. */
-static bool read_times(pid_t pid, pid_t *ret_parent, uint64_t *ret_ticks, unsigned *ret_threads)
-{
-    char path[PATH_SIZE];
-    char text[STAT_SIZE];
-    uint64_t times[4];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (!read_file(path, text, sizeof(text)))
-        return false;
-    const char *rest = strrchr(text, ')');
-    if (!rest || sscanf(rest,
-                        ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-                        " %" SCNu64 " %" SCNu64 " %*d %*d %u",
-                        ret_parent, &times[0], &times[1], &times[2], &times[3], ret_threads) != 6)
-        return false;
-    *ret_ticks = times[0] + times[1] + times[2] + times[3];
     return true;
 }
 
@@ -101,26 +81,30 @@ static bool add_children(struct walk *walk, pid_t pid, unsigned threads)
 /* The first one has any parent. */
 static bool add_process(struct walk *walk, size_t index)
 {
+    char path[PATH_SIZE];
+    struct process_stat stat;
     pid_t pid = walk->found[index].pid;
-    pid_t parent;
-    uint64_t ticks;
-    unsigned threads;
-    if (!read_times(pid, &parent, &ticks, &threads) ||
-        (index > 0 && parent != walk->found[index].parent))
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (!process_stat_read(AT_FDCWD, path, &stat) ||
+        (index > 0 && stat.parent != walk->found[index].parent))
         return false;
-    walk->ticks += ticks;
-    return add_children(walk, pid, threads);
+    walk->user_ticks += stat.user_ticks;
+    walk->system_ticks += stat.system_ticks;
+    return add_children(walk, pid, stat.threads);
 }
 
-bool tree_time_read(pid_t first, uint64_t *ret_us)
+bool tree_time_read(pid_t first, struct tree_time *ret)
 {
     uint64_t ticks_a_second = (uint64_t)sysconf(_SC_CLK_TCK);
-    struct walk walk = {.count = 1, .ticks = 0};
+    struct walk walk = {.count = 1};
     walk.found[0].pid = first;
     if (!add_process(&walk, 0))
         return false;
     for (size_t i = 1; i < walk.count; i++)
         (void)add_process(&walk, i); /* one that has ended meanwhile is its parent's */
-    *ret_us = walk.ticks * UINT64_C(1000000) / ticks_a_second;
+    *ret = (struct tree_time){
+        .user_us = walk.user_ticks * UINT64_C(1000000) / ticks_a_second,
+        .system_us = walk.system_ticks * UINT64_C(1000000) / ticks_a_second,
+    };
     return true;
 }

@@ -46,6 +46,7 @@ static const struct wire_field fields[] = {
     WIRE_COUNTED(struct run_event, details),
     TEXT(image_id),
     NUMBER(origin, SANDBOX_ORIGIN_COUNT - 1),
+    NUMBER(first_pid, INT32_MAX),
     NUMBER(cause, RUN_CAUSE_COUNT - 1),
     NUMBER(exit_code, UINT32_MAX),
     NUMBER(signal, SIGNAL_MAX),

@@ -112,6 +112,7 @@ struct run_event {
     struct run_details details;
     char image_id[80]; /* of the image that it comes from; "": not known */
     uint32_t origin;   /* enum sandbox_origin */
+    int32_t first_pid; /* of STARTED: its first process, where the plugin can look at it; else 0 */
     /* The rest is for ENDED and RESTORED. */
     uint32_t cause;    /* enum run_cause */
     int32_t exit_code; /* -1: did not exit by itself */

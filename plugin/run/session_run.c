@@ -16,6 +16,7 @@
 #include "host/host.h"
 #include "protocol/channel.h"
 #include "protocol/session.h"
+#include "run/cell_usage.h"
 #include "run/run_drain.h"
 #include "run/session_files.h"
 #include "run/session_orders.h"
@@ -160,6 +161,7 @@ struct loop {
     enum run_cause interrupted_for; /* RUN_CAUSE_EXIT: it was not interrupted */
     enum session_state state;
     struct run_event end; /* where it is not kept */
+    struct cell_usage usage;
 };
 
 enum loop_entry {
@@ -329,13 +331,15 @@ static bool poll_once(struct loop *loop, struct error *error)
                           .events = POLLIN},
         [LOOP_ANSWERS] = {.fd = has_answers(loop) ? loop->cell.tools_fd : -1, .events = POLLOUT},
     };
-    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(next_wake_ms(loop)));
+    int wait_ms = cell_usage_wait_ms(&loop->usage, deadline_poll_timeout(next_wake_ms(loop)));
+    int ready = poll(entries, LOOP_ENTRY_COUNT, wait_ms);
     if (ready < 0 && errno == EINTR)
         return true;
     if (ready < 0) {
         error_set_errno(error, ERROR_BACKEND_FAILED, errno, "waiting for the cell failed");
         return false;
     }
+    cell_usage_look(&loop->usage);
     if (entries[LOOP_CANCEL].revents != 0)
         interrupt(loop, RUN_CAUSE_CANCELLED);
     if (entries[LOOP_LATE_STDOUT].revents != 0)
@@ -388,6 +392,7 @@ static struct run_event end_of_cell(const struct loop *loop, const struct cell_w
         .peak_memory_bytes = RUN_USAGE_UNKNOWN,
         .processes = RUN_USAGE_UNKNOWN,
     };
+    cell_usage_end(&loop->usage, &end.usage);
     return end;
 }
 
@@ -433,6 +438,7 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(&loop);
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;
+    cell_usage_begin(&loop.usage, session->started.first_pid);
     session_run_order(
         session,
         (struct session_order){.kind = SESSION_ORDER_CELL,

@@ -164,7 +164,33 @@ def test_times_of_the_first_cell_bind_no_later_one():
 
 
 # In docker mode (../docker/meson.build) what its guest measures; the rest is the clock's, or not there.
-OF_PROCESS_MODE = ("the_first_cell_has_it_too", "each_cell_has_its_own", "beside_interpreters_that_wait",
+def processor_ms(result):
+    return result["usage"]["user_ms"] + result["usage"]["system_ms"]
+
+
+def test_usage_has_what_a_cell_has_spent():
+    use()
+    session = begin(SPEND)
+    spent = {"spend(0.4)": 400, TWO_CHILDREN.format(0.2): 400, "time.sleep(0.4)": 0}
+    for code, milliseconds in spent.items():
+        result = cell(code, session)
+        high = 2 * result["usage"]["wall_ms"] if milliseconds else 100
+        # Not from its begin on; and the kernel counts in ticks.
+        tap.true(milliseconds / 2 <= processor_ms(result) <= high, (code, result["usage"]))
+    shell = begin("x=1", language="bash")
+    spends = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"
+    result = cell(f"({spends})\n{spends}", shell, language="bash")
+    tap.true(0 < processor_ms(result) <= 2 * result["usage"]["wall_ms"], result["usage"])
+
+
+def test_usage_of_a_short_cell_is_not_known():
+    use()
+    session = begin()
+    short = [cell("x + 1", session)["usage"] for _ in range(20)]
+    tap.true(any(usage["user_ms"] is None and usage["system_ms"] is None for usage in short), short)
+
+
+OF_PROCESS_MODE = ("usage_has_what_a_cell_has_spent", "the_first_cell_has_it_too", "each_cell_has_its_own", "beside_interpreters_that_wait",
                    "times_of_the_first_cell_bind_no_later_one")
 if MODE == "docker":
     for name in OF_PROCESS_MODE:

@@ -145,6 +145,7 @@ static void send_started(struct run *run)
         .type = RUN_EVENT_STARTED,
         .isolation = run->event.isolation,
         .origin = run->event.origin,
+        .first_pid = run->process->pid,
         .exit_code = -1,
     };
     run_event_send(run->socket, &event);

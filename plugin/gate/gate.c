@@ -398,7 +398,7 @@ static bool run_program(struct call *call, struct error *error)
     if (call->description.tools && !tool_gate_begin(call, error))
         return false;
     bool ended = execute(call, error);
-    tool_calls_end(&call->tool_calls);
+    tool_gate_end(call);
     if (call->tool_calls.made > TOOL_ROWS_LIMIT)
         call_note(call, "the program has made %llu calls of tools, of which the first are listed",
                   (unsigned long long)call->tool_calls.made);

@@ -132,8 +132,28 @@ static uint32_t ask(void *user, const struct tool_call *tool_call, uint64_t expi
     return text ? host_request_approval(&call->host, tool_call->token, text) : TOOL_VERDICT_DENY;
 }
 
+/* Files and variables of a sandbox live on, and with them what earlier cells have read. */
+static void take_flow(struct call *call)
+{
+    if (!call->session)
+        return;
+    struct session_sandbox *sandbox = call->session->sandbox;
+    call->tool_flow = sandbox->called;
+    sandbox->called = (struct tool_flow){0};
+}
+
+static void leave_flow(struct call *call)
+{
+    if (!call->session)
+        return;
+    tool_flow_clear(&call->session->sandbox->called);
+    call->session->sandbox->called = call->tool_flow;
+    call->tool_flow = (struct tool_flow){0};
+}
+
 bool tool_gate_begin(struct call *call, struct error *error)
 {
+    take_flow(call);
     const struct tool_calls_terms terms = {
         .tools = &call->tools,
         .limits = &call->configuration.policy->tools,
@@ -146,9 +166,18 @@ bool tool_gate_begin(struct call *call, struct error *error)
                  .withdraw = withdraw,
                  .user = call},
     };
-    if (!tool_calls_begin(&call->tool_calls, &terms, error))
+    if (!tool_calls_begin(&call->tool_calls, &terms, error)) {
+        leave_flow(call);
         return false;
+    }
     call->results.calls = &call->tool_calls;
     call->run.calls = &call->tool_calls.served;
     return true;
+}
+
+void tool_gate_end(struct call *call)
+{
+    tool_calls_end(&call->tool_calls);
+    if (call->description.tools)
+        leave_flow(call);
 }

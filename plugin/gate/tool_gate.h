@@ -10,5 +10,8 @@
 #include "base/error.h"
 #include "call/call.h"
 
-/* Begins the calls of a run whose description has tools. They end with the run. */
+/* Begins the calls of a run whose description has tools. A cell of a session takes over which tools
+ * were called before, and leaves that behind. */
 bool tool_gate_begin(struct call *call, struct error *error);
+/* Ends them with the run. Fine for a run without tools too. */
+void tool_gate_end(struct call *call);

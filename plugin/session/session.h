@@ -15,6 +15,7 @@
 #include "run/redaction.h"
 #include "run/session_orders.h"
 #include "run/session_run.h"
+#include "tools/tool_flow.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/canonical.h"
 #include "json/json_text.h"
@@ -81,6 +82,7 @@ struct session_sandbox {
     uint64_t kept_memory_bytes; /* admission.h */
     bool is_taken;              /* by the call of one of its sessions */
     struct session_run run;     /* that call's, while it is taken */
+    struct tool_flow called;    /* the tools that cells of any branch have called: likewise */
 };
 
 struct session {

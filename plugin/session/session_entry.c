@@ -49,6 +49,7 @@ static void release_sandbox(struct session_sandbox *sandbox)
     if (!sandbox || --sandbox->entries > 0)
         return;
     session_run_close(&sandbox->run);
+    tool_flow_clear(&sandbox->called);
     free(sandbox);
 }
 

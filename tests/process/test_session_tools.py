@@ -237,6 +237,26 @@ def test_both_branches_call():
         tap.equal((result["stdout"], result["session"]["id"], len(host.calls)), (f"{expected} {expected + 1}\n", of, 1))
 
 
+def test_flows_know_the_calls_of_earlier_cells():
+    use(tools={"flows": [{"after": ["add"], "then": ["mail"], "decision": "deny"}]})
+
+    def ran(code, session, *names, **request):
+        _, status, result = call(code, session, request={"tools": list(names), **request}, tools=("add", "mail"))
+        tap.equal((status, result["status"]), (OK, "completed"), result)
+        return result
+
+    def mails(session, **request):
+        return ran("print(code(tools.mail, x=1))", session, "mail", **request)["stdout"]
+
+    session, other = (ran(CODES, "new", "mail")["session"]["id"] for _ in "12")
+    tap.equal((mails(session), mails(other)), ("2\n", "2\n"))
+    fork = ran("x = 1", session, "mail", session_action="fork")["session"]["id"]
+    ran("x = tools.add(x=x)", fork, "add")
+    tap.equal((mails(fork), mails(session), mails(other)), ("policy_denied\n", "policy_denied\n", "2\n"), "the files of a copy are the session's")
+    ran("x = tools.add(x=1)", other, "add")
+    tap.equal(mails(other, session_action="undo"), "policy_denied\n", "a file may hold it")
+
+
 def test_waiting_is_not_a_cells_computing():
     use()
     session = begin()

@@ -52,7 +52,10 @@ bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure
     return true;
 }
 
-/* toolhost session asks the provider to keep one where no policy says how many. */
+/* One, and copies of it. */
+#define SESSIONS_KEPT 4
+
+/* toolhost session asks the provider to keep some where no policy says how many. */
 static bool wants_session(const struct options *options, const struct provider *provider)
 {
     return options->command == COMMAND_SESSION && !options->policy && provider->prepare;
@@ -68,7 +71,8 @@ static json_t *make_configuration(const struct options *options, bool keeps_sess
     if (json_member_add(object, "policy_file", options->policy ? policy : NULL) &&
         json_member_add(object, "sandbox", options->sandbox) &&
         (!options->sweep || json_object_set_new(object, "sweep", json_true()) == 0) &&
-        (!keeps_session || json_object_set_new(object, "keep_sessions", json_integer(1)) == 0))
+        (!keeps_session ||
+         json_object_set_new(object, "keep_sessions", json_integer(SESSIONS_KEPT)) == 0))
         return TAKE_POINTER(object);
     (void)failure_set(failure, "usage", "the policy's path is not UTF-8");
     return NULL;

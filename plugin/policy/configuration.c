@@ -86,15 +86,19 @@ struct sources {
     int64_t keep_sessions;   /* of the built-in policy alone: so many may live */
 };
 
+/* Whoever wants sessions and has no policy yet is to find that they can be undone and copied. */
+#define KEPT_CHECKPOINTS 3
+
 static struct policy *load_policy(const struct sources *sources, struct error *error)
 {
-    char text[64];
+    char text[96];
     if (sources->policy_file)
         return policy_load_file(sources->policy_file, error);
     if (sources->keep_sessions == 0)
         return policy_load_builtin(error);
-    int length = snprintf(text, sizeof(text), "{\"version\":1,\"sessions\":{\"max_total\":%lld}}",
-                          (long long)sources->keep_sessions);
+    int length = snprintf(text, sizeof(text),
+                          "{\"version\":1,\"sessions\":{\"max_total\":%lld,\"checkpoints\":%d}}",
+                          (long long)sources->keep_sessions, KEPT_CHECKPOINTS);
     return policy_load_text("built-in, with sessions", text, (size_t)length, error);
 }
 

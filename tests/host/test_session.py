@@ -201,9 +201,9 @@ class Ends(SessionTest):
 
     def test_without_a_policy_file_the_provider_keeps_one(self):
         options = ("session", "--approve", "always", "--audit", self.audit_file)
-        lines = b"x = 1\nx + 1\n"
+        lines = b"x = 1\nx + 1\nx = 5\n:undo\nx\n:fork\nx = 7\n:use 1\nx\nimport os; os.kill(os.getpid(), 9)\nx\n"
         done = self.toolhost(*options, stdin=lines, TOOLHOST_PLUGIN=PLUGIN)
-        self.assertEqual((done.returncode, done.stdout), (0, b"2\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (0, b"2\n1\n1\n1\n"), done.stderr)
         done = self.toolhost(*options, stdin=lines, TOOLHOST_PLUGIN=PLUGIN, CODE_EXEC_POLICY=self.path("none.json", "{}"))
         self.assertEqual((done.returncode, done.stdout), (125, b""), "a policy file of the operator's decides alone")
         self.assertIn(b"toolhost: not_supported: ", done.stderr)

@@ -94,6 +94,7 @@ START_TEST(the_built_in_policy_keeps_sessions_where_it_is_told_to)
     ck_assert(prepare("{\"keep_sessions\":3}", &error));
     ck_assert(configuration_current(&with, &error));
     ck_assert_uint_eq(with.policy->sessions.max_total, 3);
+    ck_assert_uint_gt(with.policy->sessions.checkpoints, 0);
     ck_assert(prepare("{}", &error));
     ck_assert(configuration_current(&without, &error));
     ck_assert_uint_eq(without.policy->sessions.max_total, 0);

@@ -210,12 +210,12 @@ static const struct request_field fields[] = {
      .limit = REQUEST_TOOLS_LIMIT,
      .capability = CAPABILITY_TOOLS,
      .description =
-         "Tools that the program may call, by name or by the beginning of names with * behind "
-         "it. Python: import tools, then tools.NAME(argument=value), which returns the tool's "
-         "result or raises tools.ToolError. JavaScript: await tools.NAME({argument: value}). In sh "
-         "and bash: tool NAME '{\"argument\": 1}'. Call them in a loop and print only what you "
-         "need. "
-         "A later cell of a session that leaves this out has the tools of its first cell.",
+         "Tools that the program may call: names, or beginnings of names with * behind. Python: "
+         "import tools; tools.NAME(argument=value) returns the result or raises tools.ToolError. "
+         "JavaScript: await tools.NAME({argument: value}). sh, bash: tool NAME '{\"argument\": "
+         "1}'. "
+         "Call them in a loop and print only what you need. A later cell of a session that leaves "
+         "this out has those of its first cell.",
      .read = request_read_tools,
      .value = request_value_tools,
      .write = request_write_tools,

@@ -150,11 +150,12 @@ static void keep_session(struct session_cells *cells, const json_t *session)
 static void lose_session(struct session_cells *cells, const json_t *session)
 {
     const char *state = json_member_string(session, "state", "");
-    if (strcmp(state, "ended") != 0)
+    bool is_wanted = strcmp(state, "ended") == 0; /* by :quit, behind which nothing is typed */
+    if (!is_wanted)
         notice("the session is lost (%s): the next input begins a new one",
                json_member_string(session, "lost_reason", "?"));
     forget_session(cells);
-    if (json_array_size(cells->sessions) > 0)
+    if (!is_wanted && json_array_size(cells->sessions) > 0)
         notice(":use goes on in another one");
 }
 

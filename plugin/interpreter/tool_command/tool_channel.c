@@ -39,12 +39,6 @@ struct head {
     uint32_t number;
 };
 
-enum look {
-    LOOK_FRAME,
-    LOOK_NOTHING, /* has come; only where it was not to wait */
-    LOOK_END
-};
-
 static uint32_t read_number(const unsigned char *bytes)
 {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
@@ -84,20 +78,18 @@ static bool read_head(const unsigned char *bytes, size_t length, struct head *re
     return length == ANSWER_HEADER;
 }
 
-/* Without taking anything: it may be another process's. */
-static enum look look_at_head(bool waits, struct head *ret)
+/* Without taking anything: it may be another process's. false: there will be no further one. */
+static bool look_at_head(struct head *ret)
 {
     unsigned char bytes[ANSWER_HEADER];
     for (;;) {
         ssize_t length = recv(RUN_TOOLS_FD, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
         if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
-            return LOOK_END;
+            return false;
         if (length > 0 && read_head(bytes, (size_t)length, ret))
-            return ret->size <= FRAME_LIMIT ? LOOK_FRAME : LOOK_END;
+            return ret->size <= FRAME_LIMIT;
         if (length > 0)
             (void)poll(NULL, 0, REST_OF_HEAD_MS);
-        else if (!waits && errno == EAGAIN)
-            return LOOK_NOTHING;
         else
             await(RUN_TOOLS_FD, POLLIN);
     }
@@ -157,14 +149,13 @@ static const char *take_frame(const struct head *head, unsigned char **ret)
 }
 
 /* Behind the lock of the reader. Takes the next frame; *ret stays NULL where it is not ours to
- * take, or not there. */
-static const char *take_next(uint32_t number, bool waits, struct head *head, unsigned char **ret)
+ * take. */
+static const char *take_next(uint32_t number, struct head *head, unsigned char **ret)
 {
     if (tool_mark_is_set(TOOL_MARK_ANSWER))
         return cut_off;
-    enum look look = look_at_head(waits, head);
-    if (look != LOOK_FRAME)
-        return look == LOOK_END ? no_more_calls : NULL;
+    if (!look_at_head(head))
+        return no_more_calls;
     if (head->number != 0 && head->number != number &&
         tool_lock_is_held(TOOL_LOCK_NUMBERS + (int64_t)head->number))
         return NULL;
@@ -188,7 +179,7 @@ static const char *receive(uint32_t number, struct tool_reply *ret)
     while (tool_lock_take(TOOL_LOCK_READER)) {
         struct head head = {.number = 0};
         CLEANUP_FREE unsigned char *frame = NULL;
-        const char *problem = take_next(number, true, &head, &frame);
+        const char *problem = take_next(number, &head, &frame);
         tool_lock_give_back(TOOL_LOCK_READER);
         if (problem)
             return problem;
@@ -204,22 +195,6 @@ static const char *receive(uint32_t number, struct tool_reply *ret)
         }
     }
     return no_locks;
-}
-
-/* Takes what nobody waits for: a gateway that cannot get rid of its answers takes no calls. */
-static void drop_unwanted(void)
-{
-    const char *problem = NULL;
-    bool took = tool_lock_try(TOOL_LOCK_READER);
-    if (!took)
-        return; /* another one reads, and drops them */
-    while (took && !problem) {
-        struct head head;
-        CLEANUP_FREE unsigned char *frame = NULL;
-        problem = take_next(0, false, &head, &frame);
-        took = frame != NULL;
-    }
-    tool_lock_give_back(TOOL_LOCK_READER);
 }
 
 /* Of the clock that all processes have in common, in ticks. */
@@ -320,7 +295,6 @@ const char *tool_channel_call(const char *name, const void *arguments, size_t le
         return no_descriptors;
     if (!enter_slot())
         return no_locks;
-    drop_unwanted();
     const char *problem = send_call(name, arguments, length, &number);
     if (!problem)
         problem = receive(number, ret);
@@ -340,7 +314,7 @@ const char *tool_channel_take_listing(void)
         struct head head;
         CLEANUP_FREE unsigned char *frame = NULL;
         if (!tool_mark_is_set(TOOL_MARK_LISTING))
-            problem = take_next(0, true, &head, &frame);
+            problem = take_next(0, &head, &frame);
         tool_lock_give_back(TOOL_LOCK_READER);
     }
     return problem;

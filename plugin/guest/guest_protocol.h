@@ -99,6 +99,7 @@ struct guest_run {
     uint32_t has_input;   /* 1: the standard input follows the files; 0: it is /dev/null */
     uint32_t has_results; /* 1: the program gets RUN_RESULTS_FD */
     uint32_t has_tools;   /* 1: and RUN_TOOLS_FD */
+    uint32_t has_command; /* 1: and calls them by a command, which is in its PATH */
     uint32_t runner;      /* enum run_interpreter: argv is its, and a script of ours begins its
                              program. Of a session of a shell: argv is the shell alone */
     uint32_t session;     /* 1: it executes cells; of a cell: 1 */

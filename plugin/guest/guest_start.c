@@ -11,6 +11,7 @@
 #include "base/string_list.h"
 #include "guest/guest_node.h"
 #include "guest/guest_python.h"
+#include "guest/guest_tool_command.h"
 #include "guest/guest_tools.h"
 
 #define OWN_PROGRAM  "/proc/self/exe"
@@ -28,6 +29,8 @@ static bool needs_script(const struct guest_run *run)
 static char **make_environment(const struct guest_run *run, int *ret_script)
 {
     *ret_script = -1;
+    if (run->has_command)
+        return tool_command_environment(run->environment);
     bool tells = run->has_results && !run->trial && program_may_have_results();
     if (tells && run->runner == RUN_INTERPRETER_PYTHON && python_write_script())
         return python_environment(run->environment, PYTHON_BEGINS);

@@ -3,7 +3,8 @@
  * code-execute-guest: the first process of a container. It reports what the kernel says of it,
  * takes one run from its standard input, starts the program, passes on its output, and reports its
  * end when every process of it is dead (guest_protocol.h). It is not readable for the program, and
- * gives it none of its own descriptors.
+ * gives it none of its own descriptors. As a process of the program it is the command that calls
+ * tools, or in front of the shell of a session.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +27,11 @@
 #include "guest/guest_relay.h"
 #include "guest/guest_session.h"
 #include "guest/guest_start.h"
+#include "guest/guest_tool_command.h"
 #include "guest/guest_tools.h"
 #include "guest/landlock.h"
 #include "interpreter/shell/shell_session.h"
+#include "interpreter/tool_command/tool_command.h"
 #include "protocol/run_description.h"
 
 #define SIGNAL_BASE 128
@@ -205,6 +208,8 @@ int main(int argument_count, char **arguments)
     struct guest_program program;
     struct guest_session session = {.count = 0, .late = {-1, -1}};
     struct guest_files files;
+    if (argument_count > 0 && guest_is_tool_command(arguments[0]))
+        return tool_command(argument_count, arguments);
     if (argument_count > 3 && strcmp(arguments[1], START_SHELL) == 0)
         return be_in_front_of_shell(&arguments[2]);
     if (getpid() != 1 || argument_count < 2) {

@@ -33,7 +33,7 @@ bool run_tools_take(struct run *run, int socket)
         return true;
     errno = ENOTSUP;
     run->waiting.limit_us = run->description.tools_wait_ms * 1000;
-    return run_message_has_runner(&run->description) &&
+    return (run->description.tool_command || run_message_has_runner(&run->description)) &&
            answer_sender_open(&run->job.answers, socket);
 }
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in JavaScript call tools of a real provider, inside the sandbox: what the host gets, what the program gets, and each way in
-which it can go wrong. tests/tools/ has what the object "tools" does by itself."""
+which it can go wrong. In docker mode those cases that the way between gateway and program decides. tests/tools/ has what the object
+"tools" does by itself."""
 import pathlib
 import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import engine
 import tap
-from modes import Provider, adopt_orphans
+from modes import MODE, POOL, Provider, adopt_orphans
 from provider import ACCEPTED, NOT_RUN, OK, UNKNOWN
 from tool_host import DENY, ToolHost, add_one, text, value
 
@@ -17,12 +19,14 @@ RIGHTS = ("sandbox.exec", "sandbox.exec.tools", "sandbox.exec.files")
 OUTCOME = "const outcome = (promise) => promise.catch((error) => error.code ?? error.name);\n"
 adopt_orphans()
 provider = Provider()
+IMAGES = {}  # in docker mode
 
 
 def use(ready=0, **tools):
-    provider.reset()
-    policy = {"tools": {"allowed": ["*"], "rate_per_s": 100000, **tools}, "capabilities": list(RIGHTS), "limits": {"wall_ms": {"default": 30000, "max": AMPLE_MS}},
-              "pools": {"process": {"ready": ready, "most": ready}}}
+    policy = {"tools": {"allowed": ["*"], "rate_per_s": 100000, **tools}, "capabilities": list(RIGHTS), "limits": {"wall_ms": {"default": 30000, "max": AMPLE_MS}}, **IMAGES}
+    if MODE == "process":  # containers are made once, and wait for the next case
+        provider.reset()
+        policy["pools"] = {"process": {"ready": ready, "most": ready}}
     tap.equal(provider.use_policy(policy), OK)
 
 
@@ -60,6 +64,24 @@ def test_in_a_node_that_waits():
     tap.equal(printed("console.log(await tools.add({ x: 1 }))")[2], "2\n")
     tap.eventually(lambda: provider.pool()[1]["node"]["ready"], "a Node waits", 60)
     tap.equal(run("console.log(typeof tools, 'tools' in globalThis)", wanted=())[2]["stdout"], "undefined false\n", "a run without tools")
+
+
+def test_in_a_container_that_waits_and_in_one_of_its_own():
+    use()
+    for _ in range(20):  # one that is being made when the run comes does not wait
+        tap.eventually(lambda: len(engine.waiting()) == POOL == len(engine.containers()), f"{POOL} wait", 60)
+        before = provider.counters()["sandboxes_ready"]
+        tap.equal(printed("console.log(await tools.add({ x: 1 }))")[2], "2\n")
+        if provider.counters()["sandboxes_ready"] > before:
+            break
+    else:
+        raise AssertionError("no container was ready")
+    tap.equal(run("console.log(typeof tools, 'tools' in globalThis)", wanted=())[2]["stdout"], "undefined false\n", "a run without tools")
+    provider.reset()
+    tap.equal(provider.use_policy({"pools": {"docker": {"ready": 0}}, "tools": {"allowed": ["*"]}, "capabilities": list(RIGHTS), **IMAGES}), OK)
+    before = provider.counters()["sandboxes_ready"]
+    tap.equal(printed("console.log(await tools.add({ x: 1 }))")[2], "2\n")
+    tap.equal(provider.counters()["sandboxes_ready"], before)
 
 
 def test_es_modules_and_a_name_of_the_program():
@@ -191,6 +213,7 @@ def test_timers_go_on_while_a_call_is_open():
 
 
 def test_threads_and_children_cannot_call():
+    """A thread in a container has nothing of ours, so it does not hear why."""
     use()
     program = """
 const { Worker } = require('worker_threads');
@@ -200,7 +223,7 @@ console.log(await new Promise((resolve) => new Worker("const tools = 5; require(
 console.log(require('child_process').execFileSync(process.execPath, ['-p', 'typeof tools']).toString().trim(), await tools.add({ x: 1 }));
 """
     host, _, out = printed(program)
-    tap.equal((out, len(host.calls)), ("unavailable\n5\nundefined 2\n", 1))
+    tap.equal((out, len(host.calls)), (f"{'unavailable' if MODE == 'process' else 'undefined'}\n5\nundefined 2\n", 1))
 
 
 def test_languages_that_cannot_call():
@@ -214,4 +237,18 @@ def test_languages_that_cannot_call():
         tap.lacks(result["error"]["message"], "ruby")
 
 
-tap.run(globals())
+# In docker mode too (../docker/meson.build), in an image that has the machine's Node.
+CARRIED = ("a_call_reaches_the_host_and_its_answer_the_program", "in_a_container_that_waits_and_in_one_of_its_own", "es_modules_and_a_name_of_the_program",
+           "a_hundred_calls_at_once", "large_answers_at_once", "the_largest_call_and_the_largest_answer", "a_rejection_that_nobody_handles_ends_the_program",
+           "a_program_that_ends_with_calls_in_flight", "a_program_that_does_not_await", "a_run_is_cancelled_while_the_host_works", "threads_and_children_cannot_call")
+OF_CONTAINERS = ("test_in_a_container_that_waits_and_in_one_of_its_own",)
+
+if MODE == "process":
+    tap.run({name: case for name, case in globals().items() if name not in OF_CONTAINERS})
+else:
+    files = engine.files_of_node()
+    if not files:
+        tap.skip_all("no Node in the machine's own directories of programs")
+    with engine.image_with(files) as image:
+        IMAGES["docker"] = {"images": {"javascript": image}}
+        tap.run({f"test_{name}": globals()[f"test_{name}"] for name in CARRIED})

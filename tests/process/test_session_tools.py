@@ -126,12 +126,12 @@ def test_another_principal_has_neither_session_nor_tools():
 def test_other_languages_are_refused_by_name_and_have_none():
     use()
     session = begin()
-    for language, code, out in ("javascript", "console.log(1)", "1\n"), ("bash", "[ -e /proc/self/fd/62 ] || echo none", "none\n"):
-        for of in "new", session:
-            made, status, result = call(code, of, language=language, request={"tools": ["add"]})
-            tap.equal((status, result["error"]["code"]), (NOT_RUN, "not_supported"), result)
-            tap.contains(result["error"]["message"], "cells of this language cannot call tools")
-        tap.equal(call(code, session, language=language)[2]["stdout"], out)
+    code = "[ -e /proc/self/fd/62 ] || echo none"
+    for of in "new", session:
+        made, status, result = call(code, of, language="bash", request={"tools": ["add"]})
+        tap.equal((status, result["error"]["code"]), (NOT_RUN, "not_supported"), result)
+        tap.contains(result["error"]["message"], "cells of this language cannot call tools")
+    tap.equal(call(code, session, language="bash")[2]["stdout"], "none\n")
     tap.equal(printed("print(tools.add(x=1))", session), "2\n")
 
 

@@ -35,6 +35,7 @@ const channel = {
   waits: false, // for the end of the program
   hasEnded: false,
   writer: null, // of tool_channel.js, once the program calls tools: a frame is whole between two of theirs
+  unblock: null, // makes the pipe of a cell non-blocking
 
   identityNow() {
     const status = fstatSync(RESULTS_FD);
@@ -400,15 +401,40 @@ function hasTools() {
   }
 }
 
-// Nothing of them is loaded before the program asks for the global. One of its own takes that place.
-function offerTools() {
-  const put = (value) => Object.defineProperty(globalThis, 'tools', { value, writable: true, configurable: true });
-  const get = () => {
-    put(require('./tools.js').open(channel, RESULTS_FD, TOOLS_FD));
-    return globalThis.tools;
-  };
-  Object.defineProperty(globalThis, 'tools', { get, set: put, configurable: true });
-}
+const tools = {
+  part: null, // tools.js, once the program has asked for the global
+  offered: null, // the getter of the global, or the object that it has become
+
+  // Nothing of them is loaded before the program asks for the global. One of its own takes that place.
+  offer() {
+    const put = (value) => Object.defineProperty(globalThis, 'tools', { value, writable: true, configurable: true });
+    const get = () => put(this.load()).tools;
+    this.part?.begin(channel, RESULTS_FD, TOOLS_FD);
+    this.offered = get;
+    Object.defineProperty(globalThis, 'tools', { get, set: put, configurable: true });
+  },
+
+  load() {
+    if (this.part === null) {
+      this.part = require('./tools.js');
+      this.part.begin(channel, RESULTS_FD, TOOLS_FD);
+    }
+    this.offered = this.part.object();
+    return this.offered;
+  },
+
+  // false: the global is the program's own.
+  withdraw() {
+    const now = Object.getOwnPropertyDescriptor(globalThis, 'tools');
+    if (now === undefined) return true;
+    return this.offered !== null && (now.get === this.offered || now.value === this.offered) && Reflect.deleteProperty(globalThis, 'tools');
+  },
+
+  beginCell(hasTools) {
+    if (this.withdraw() && hasTools) this.offer();
+    else if (hasTools) this.part?.begin(channel, RESULTS_FD, TOOLS_FD);
+  },
+};
 
 // false: this run has no results.
 function beginResults() {
@@ -424,12 +450,25 @@ exports.begin = function begin() {
   if (!beginResults()) return;
   watchFatalExceptions();
   hookValue();
-  if (hasTools()) offerTools();
+  if (hasTools()) tools.offer();
 };
 
 // Instead of begin(), where the run is a session: its cells are told of by the other functions.
-exports.beginSession = beginResults;
+// guarded(function): calls it where nothing stops it halfway.
+exports.beginSession = function beginSession(guarded, unblock) {
+  const load = tools.load.bind(tools);
+  tools.load = () => guarded(load);
+  channel.unblock = unblock;
+  return beginResults();
+};
 exports.tellValue = tellValue;
 exports.tellException = tellException;
-exports.beginCell = () => channel.restart();
-exports.endCell = () => channel.finish();
+exports.beginCell = function beginCell(hasTools) {
+  channel.restart();
+  tools.beginCell(hasTools);
+};
+exports.endCell = function endCell() {
+  channel.finish();
+  tools.part?.end(channel);
+};
+exports.isOfEndedCell = (error) => tools.part !== null && tools.part.isOfEndedCell(error);

@@ -56,6 +56,16 @@ function disconnectNow() {
   native.guard(false);
 }
 
+// Code of ours in the middle of a cell's.
+function guarded(code) {
+  native.guard(true);
+  try {
+    return code();
+  } finally {
+    native.guard(false);
+  }
+}
+
 // An object in this program that the inspector has a number of.
 function take(object, holder) {
   Object.defineProperty(globalThis, importCalls.name, { value: holder, configurable: true });
@@ -240,13 +250,13 @@ function write(file, code) {
   }
 }
 
-function onCell(code, programArguments, variables, lasting, failure) {
+function onCell(code, programArguments, variables, lasting, failure, hasTools) {
   cell = { status: 0, hasEnded: false, variables: [] };
   const running = cell;
   number++;
   if (number === 1) enter();
   if (process.listenerCount('SIGINT') === 0) native.hear();
-  results.beginCell();
+  results.beginCell(hasTools);
   streams.renew();
   putVariables(variables, lasting);
   process.argv.length = 1;
@@ -279,6 +289,7 @@ function unwind() {
   const frames = lines.filter((line) => line.startsWith('    at ') && !line.includes(`${__dirname}/`));
   if (frames.length === 0 || /node:(?:internal\/(?:timers|process\/|async_hooks)|async_hooks)/.test(frames[0])) return false;
   if (frames.some((line) => line.includes('node:internal/bootstrap/'))) return false;
+  if (lines.some((line) => line.includes(`${__dirname}/tool_channel.js`))) return false; // a frame would be written twice
   if (cell === null) report(error); // an earlier cell has left that code behind
   else cell.interruption = error;
   forget();
@@ -317,6 +328,7 @@ const { exit } = {
 // An exception that nobody handles is reported, and ends nothing: what it belongs to may be long over. One of Node's own queue is there
 // again and again: code was stopped halfway through it.
 function handleFatalException(error, isOfPromise) {
+  if (isOfPromise && results.isOfEndedCell(error)) return true;
   if (types.isNativeError(error) && /^[^\n]*\n {4}at process\.processImmediate /.test(error.stack)) endSession('The queue of this session is broken');
   if (process.listenerCount('uncaughtException') === 0 && !process.hasUncaughtExceptionCaptureCallback())
     process.once('uncaughtException', (reason) => report(reason));
@@ -378,7 +390,7 @@ exports.begin = function begin(ofRun, addon) {
   process.dlopen(holder, addon);
   Object.assign(native, holder.exports);
   if (!native.begin(onCell, onInterrupt, onSoon, onEvaluated, unwind)) return false;
-  results.beginSession();
+  results.beginSession(guarded, native.unblock);
   streams.begin();
   process.exit = exit;
   process._fatalException = handleFatalException;

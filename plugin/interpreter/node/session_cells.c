@@ -3,6 +3,7 @@
 #include "interpreter/node/session_cells.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include "interpreter/node/node_values.h"
 #include "protocol/run_description.h"
 
-#define CELL_ARGUMENTS 5
+#define CELL_ARGUMENTS 6
 #define END_LIMIT      65536
 #define WAIT_MS        1000 /* of a cell, for code that others have left behind */
 #define RETRY_MS       20   /* of an interruption */
@@ -191,8 +192,11 @@ static bool write_frame(const char *text, size_t length)
     if (fstat(RUN_RESULTS_FD, &status) < 0 || !S_ISFIFO(status.st_mode))
         return false;
     while (written < 5 + length) {
+        struct pollfd room = {.fd = RUN_RESULTS_FD, .events = POLLOUT};
         ssize_t more = write(RUN_RESULTS_FD, frame + written, 5 + length - written);
-        if (more < 0 && errno != EINTR)
+        if (more < 0 && errno == EAGAIN)
+            (void)poll(&room, 1, -1);
+        else if (more < 0 && errno != EINTR)
             return errno == EPIPE;
         written += more > 0 ? (size_t)more : 0;
     }
@@ -217,7 +221,9 @@ static bool arguments_of(const struct cell *cell, napi_value ret[CELL_ARGUMENTS]
            napi_create_buffer_copy(environment, cell->code_length, cell->code, NULL, &ret[0]) ==
                0 &&
            napi_create_int32(environment, (int32_t)cell->lasting, &ret[3]) == 0 &&
-           napi_create_string_utf8(environment, cell->failure, strlen(cell->failure), &ret[4]) == 0;
+           napi_create_string_utf8(environment, cell->failure, strlen(cell->failure), &ret[4]) ==
+               0 &&
+           napi_get_boolean(environment, cell->has_tools, &ret[5]) == 0;
 }
 
 /* Where there is no way to say more, the gateway must still hear that the cell has ended. Code that
@@ -355,6 +361,15 @@ static napi_value guard(napi_env environment, napi_callback_info info)
     return NULL;
 }
 
+/* The pipe of this cell: calls of tools share it, and nobody may wait for room there. */
+static napi_value unblock(napi_env environment, napi_callback_info info)
+{
+    (void)environment;
+    (void)info;
+    (void)fcntl(RUN_RESULTS_FD, F_SETFL, O_NONBLOCK);
+    return NULL;
+}
+
 static napi_value hear(napi_env environment, napi_callback_info info)
 {
     const struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = SA_RESTART};
@@ -416,7 +431,7 @@ bool session_cells_export(napi_env environment, napi_value object)
         napi_callback callback;
     } functions[] = {{"begin", begin}, {"guard", guard},        {"hear", hear},
                      {"stop", stop},   {"callSoon", call_soon}, {"homeIsEmpty", home_is_empty},
-                     {"end", end}};
+                     {"end", end},     {"unblock", unblock}};
     for (size_t i = 0; i < COUNT_OF(functions); i++) {
         napi_value function;
         const char *name = functions[i].name;

@@ -28,6 +28,9 @@ const never = new Int32Array(new SharedArrayBuffer(4));
 // There are no more answers.
 class Ended extends Error {}
 
+// They ended with the cell that has made the call.
+class CellEnded extends Ended {}
+
 function identity(fd) {
   const status = fstatSync(fd);
   return status.isFIFO() || status.isSocket() ? `${status.dev} ${status.ino}` : null;
@@ -76,9 +79,10 @@ class FrameReader {
   }
 }
 
+// unblock: makes the pipe non-blocking, where its place is ours to keep for the next cell.
 class Channel {
-  constructor(resultsFd, repliesFd) {
-    Object.assign(this, { resultsFd, repliesFd });
+  constructor(resultsFd, repliesFd, unblock) {
+    Object.assign(this, { resultsFd, repliesFd, unblock });
     this.identities = [identity(resultsFd), identity(repliesFd)];
     this.number = 0;
     this.queue = []; // calls that have not been sent
@@ -86,8 +90,9 @@ class Channel {
     this.out = []; // bytes under way
     this.hasEnded = false; // there are no more answers
     this.isBroken = false; // nothing can be written
+    this.isClosed = false; // by us: what comes next on these descriptors is another cell's
     this.timer = null;
-    this.finishesAtExit = false;
+    this.finishesAtExit = unblock !== null; // a cell does so by close()
     this.told = null; // what the gateway tells of the tools
     this.reader = new FrameReader();
     this.buffer = Buffer.allocUnsafeSlow(READ_SIZE);
@@ -95,11 +100,14 @@ class Channel {
     this.write = this.write.bind(this);
   }
 
-  // A program may have closed the descriptors, and have other files there.
   isThere() {
+    return !this.hasEnded && !this.isBroken && this.isSame(this.resultsFd, 0) && this.isSame(this.repliesFd, 1);
+  }
+
+  // A program may have closed the descriptors, and have other files there.
+  isSame(fd, index) {
     try {
-      return !this.hasEnded && !this.isBroken && !this.identities.includes(null) &&
-        identity(this.resultsFd) === this.identities[0] && identity(this.repliesFd) === this.identities[1];
+      return this.identities[index] !== null && identity(fd) === this.identities[index];
     } catch {
       return false;
     }
@@ -124,18 +132,19 @@ class Channel {
     });
   }
 
-  // Node watches the socket. It makes both descriptors non-blocking, and has no other way to make the pipe so.
+  // Node watches the socket. It makes both descriptors non-blocking, and has no other way of its own to make the pipe so.
   begin() {
     const callback = (count) => {
       this.receive(this.buffer.subarray(0, count));
       return true;
     };
-    const end = () => this.end();
+    const end = () => this.isClosed || this.end();
     this.input = new Socket({ fd: this.repliesFd, readable: true, writable: false, onread: { buffer: this.buffer, callback } });
-    this.output = new Socket({ fd: this.resultsFd, readable: false, writable: true });
     for (const event of ['end', 'error', 'close']) this.input.on(event, end);
-    this.output.on('error', () => {});
-    this.output.unref();
+    if (this.unblock === null) this.output = new Socket({ fd: this.resultsFd, readable: false, writable: true });
+    else this.unblock();
+    this.output?.on('error', () => {});
+    this.output?.unref();
   }
 
   // An open call keeps the program alive, and nothing else of ours does.
@@ -235,22 +244,25 @@ class Channel {
     call?.resolve({ form: payload[ANSWER_HEAD - 1], data: payload.subarray(ANSWER_HEAD) });
   }
 
-  end() {
+  end(Reason = Ended) {
     this.hasEnded = true;
     const calls = [...this.open.values(), ...this.queue];
     this.open.clear();
     this.queue.length = 0;
-    for (const call of calls) call.reject(new Ended(REASON));
+    for (const call of calls) call.reject(new Reason(REASON));
     this.hold();
   }
 
-  // The run goes on with other descriptors; Node closes these.
+  // The run goes on with other descriptors; Node closes that of answers, and the pipe if it watches it. The call that is under way is
+  // finished, because the end of the cell is told behind it. Those that wait are not made any more.
   close() {
-    this.end();
-    this.isBroken = true;
-    this.input?.destroy();
-    this.output?.destroy();
+    for (const call of this.queue.splice(0)) call.reject(new CellEnded(REASON));
+    this.flush();
+    this.end(CellEnded);
+    this.isBroken = this.isClosed = true;
+    if (this.isSame(this.repliesFd, 1)) this.input?.destroy();
+    if (this.isSame(this.resultsFd, 0)) this.output?.destroy();
   }
 }
 
-Object.assign(exports, { Channel, Ended });
+Object.assign(exports, { Channel, Ended, CellEnded });

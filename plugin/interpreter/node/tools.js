@@ -4,7 +4,7 @@
 'use strict';
 
 const { types } = require('util');
-const { Channel, Ended } = require('./tool_channel.js');
+const { Channel, Ended, CellEnded } = require('./tool_channel.js');
 
 for (const name of ['tools', 'tool_channel']) delete require.cache[`${__dirname}/${name}.js`];
 
@@ -29,6 +29,32 @@ class ToolError extends Error {
 Object.defineProperty(ToolError.prototype, 'name', { value: 'ToolError', writable: true, configurable: true });
 
 let channel = null, entries = [];
+let origin = null; // of the next channel, which is opened at its first use: also by a function that an earlier cell has kept
+const ofEndedCells = new WeakSet(); // errors of calls that were open at the end of their cell
+
+function unavailable(why) {
+  return new ToolError('tools', 'unavailable', why);
+}
+
+function open() {
+  if (origin === null) return;
+  const { results, resultsFd, repliesFd } = origin;
+  try {
+    channel = new Channel(resultsFd, repliesFd, results.unblock);
+    entries = parse(channel.listing().toString());
+  } catch (error) {
+    throw unavailable(`the tools of this run are not to be had: ${error.message}`);
+  }
+  origin = null;
+  results.writer = channel.write;
+}
+
+// Those that can be called now.
+function openEntries() {
+  open();
+  if (channel.isClosed) throw unavailable('this cell of the session has no tools');
+  return entries;
+}
 
 // The frames of place, where the call was made: those of the answer's arrival are ours.
 function atPlace(error, place) {
@@ -117,11 +143,16 @@ async function callTool(find, given, caller) {
   captureStackTrace(place, caller);
   let tool = '';
   try {
+    open();
     tool = find().name;
     const text = textOf(tool, parametersOf(caller.name, given));
     return valueOf(tool, await channel.call(Buffer.from(tool), text));
   } catch (error) {
-    if (error instanceof Ended) throw atPlace(new ToolError(tool, 'unavailable', error.message), place);
+    if (error instanceof Ended) {
+      const told = atPlace(new ToolError(tool, 'unavailable', error.message), place);
+      if (error instanceof CellEnded) ofEndedCells.add(told);
+      throw told;
+    }
     throw error instanceof ToolError ? atPlace(error, place) : leaveOutFrames(error);
   }
 }
@@ -138,14 +169,15 @@ function unknown(name) {
 
 // By its name or its identifier.
 function find(name) {
-  const entry = entries.find((one) => one.name === name) ?? entries.find((one) => one.identifier === name);
+  const now = openEntries();
+  const entry = now.find((one) => one.name === name) ?? now.find((one) => one.identifier === name);
   if (entry === undefined) throw unknown(name);
   return entry;
 }
 
 // The names of the tools that this program may call.
 function names() {
-  return entries.map((entry) => entry.name);
+  return openEntries().map((entry) => entry.name);
 }
 
 // The names of the tools in whose name, title or description these words are, the best first.
@@ -155,7 +187,7 @@ function search(words = '') {
     const texts = WEIGHTS.map(([member, weight]) => [String(entry[member] ?? '').toLowerCase(), weight]);
     return wanted.reduce((sum, word) => texts.reduce((score, [text, weight]) => score + (text.includes(word) ? weight : 0), sum), 0);
   };
-  const found = entries.map((entry) => ({ name: entry.name, score: scoreOf(entry) }));
+  const found = openEntries().map((entry) => ({ name: entry.name, score: scoreOf(entry) }));
   return found.filter(({ score }) => score > 0 || wanted.length === 0).sort((one, other) => other.score - one.score).map(({ name }) => name);
 }
 
@@ -189,15 +221,14 @@ function objectOf() {
   return tools;
 }
 
-// The object; throws a ToolError where the gateway tells of no tools. results: what shares the pipe.
-exports.open = function open(results, resultsFd, repliesFd) {
-  try {
-    channel = new Channel(resultsFd, repliesFd);
-    entries = parse(channel.listing().toString());
-  } catch (error) {
-    throw new ToolError('tools', 'unavailable', `the tools of this run are not to be had: ${error.message}`);
-  }
-  results.writer = channel.write;
+// A run with tools has begun, or a cell that has some. results: what shares the pipe.
+exports.begin = function begin(results, resultsFd, repliesFd) {
+  origin = { results, resultsFd, repliesFd };
+};
+
+// The object; throws a ToolError where the gateway tells of no tools.
+exports.object = function object() {
+  open();
   return objectOf();
 };
 
@@ -206,8 +237,13 @@ exports.refuse = function refuse() {
   throw new ToolError('tools', 'unavailable', 'a thread of the program cannot call tools');
 };
 
-// The run goes on with other descriptors: those of the next cell of a session. Before these are replaced.
-exports.close = function close(results) {
+// The cell ends: the next one has other descriptors in the places of these. What its code has left behind cannot call until one with
+// tools begins.
+exports.end = function end(results) {
+  origin = null;
+  channel?.close();
   results.writer = null;
-  channel.close();
 };
+
+// Was the call open at the end of its cell? Then nobody has to know.
+exports.isOfEndedCell = (error) => ofEndedCells.has(error);

@@ -92,7 +92,8 @@ const struct sandbox_mode_row process_mode = {
     .tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                     SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                     SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .cell_tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON),
+    .cell_tool_runners =
+        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE),
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),

@@ -10,6 +10,7 @@ JSON, TEXT, BYTES, CONTENT, ERROR = 1, 2, 3, 4, 5  # forms of an answer
 TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict, "null": type(None)}
 WEIGHTS = (("name", 4), ("identifier", 4), ("title", 2), ("description", 1))  # of a word that search() finds there
 SUGGESTIONS = 3
+HAS_ENDED = "the cell has ended, or has no tools"
 PLAIN = ("names", "search", "describe", "call")  # functions of the module
 
 
@@ -65,17 +66,18 @@ class Tools:
 
     def read_listing(self):
         if self.has_ended:
-            raise ToolError(MODULE, "unavailable", "the cell has ended, or has no tools")
+            raise ToolError(MODULE, "unavailable", HAS_ENDED)
         from json import JSONDecoder, JSONEncoder
         channels = load("tool_channel")  # of sitecustomize.py
         self.ended = channels["Ended"]
-        if self.channel is None:
-            self.channel = channels["Channel"](self.runner.RESULTS_FD, self.runner.TOOLS_FD)
-            self.runner.results()["channel"].writer = self.channel.write
+        channel = self.channel
+        if channel is None:
+            channel = self.channel = channels["Channel"](self.runner.RESULTS_FD, self.runner.TOOLS_FD)
+            self.runner.results()["channel"].writer = channel.write
         self.decode = JSONDecoder().decode
         self.encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
         try:
-            entries = self.decode(self.channel.listing().decode())
+            entries = self.decode(channel.listing().decode())
         except (self.ended, ValueError) as error:
             raise ToolError(MODULE, "unavailable", str(error)) from None
         self.by_name = {entry["name"]: entry for entry in entries}
@@ -89,6 +91,13 @@ class Tools:
         if channel is not None:
             self.runner.results()["channel"].writer = None
             channel.close()
+
+    def open_channel(self, name):
+        """A thread may come here as its cell ends."""
+        channel = self.channel
+        if channel is None:
+            raise ToolError(name, "unavailable", HAS_ENDED)
+        return channel
 
     def find(self, name):
         """By its name or its identifier."""
@@ -148,7 +157,7 @@ class Tools:
         self.open()
         text = self.text_of(name, arguments)
         try:
-            form, data = self.channel.call(name.encode(), text)
+            form, data = self.open_channel(name).call(name.encode(), text)
         except self.ended as error:
             raise ToolError(name, "unavailable", str(error)) from None
         return self.value_of(name, form, data)
@@ -158,7 +167,7 @@ class Tools:
         text = self.text_of(name, arguments)
         loop = sys.modules["_asyncio"].get_running_loop() if "_asyncio" in sys.modules else running_loop()
         try:
-            form, data = await self.channel.call_in_loop(loop, name.encode(), text)
+            form, data = await self.open_channel(name).call_in_loop(loop, name.encode(), text)
         except self.ended as error:
             raise ToolError(name, "unavailable", str(error)) from None
         return self.value_of(name, form, data)

@@ -38,6 +38,9 @@ enum cell_state cell_take(int socket, struct cell *ret);
 
 /* Owns the place of RUN_TOOLS_FD, where cells have their answers to calls of tools. */
 
+/* Moves what came with a cell away from there: a program with many files leaves no lower number.
+ * false: it cannot. */
+bool cell_answers_make_room(int *fds, size_t count);
 /* Puts a cell's there. false: it cannot. */
 bool cell_answers_put(int answers);
 /* Closes the last cell's, unless the program has another file there. */

@@ -15,6 +15,20 @@ static struct {
     ino_t inode;
 } ours;
 
+bool cell_answers_make_room(int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fds[i] != RUN_TOOLS_FD)
+            continue;
+        int moved = fcntl(fds[i], F_DUPFD_CLOEXEC, RUN_RESULTS_FD + 1);
+        if (moved < 0)
+            return false;
+        close_fd(fds[i]);
+        fds[i] = moved;
+    }
+    return true;
+}
+
 bool cell_answers_put(int answers)
 {
     struct stat status;

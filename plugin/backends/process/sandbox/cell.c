@@ -101,7 +101,8 @@ enum cell_state cell_take(int socket, struct cell *ret)
     if (!receive_cell(socket, fds))
         return CELL_NONE;
     *ret = (struct cell){.code = NULL};
-    bool is_read = run_read_description(given_fd(fds, RUN_FD_DESCRIPTION), &taken) &&
+    bool is_read = cell_answers_make_room(fds, CELL_FDS) &&
+                   run_read_description(given_fd(fds, RUN_FD_DESCRIPTION), &taken) &&
                    taken.preparation.argument_count <= string_list_count(taken.argv) &&
                    taken.preparation.environment_count <= string_list_count(taken.environment) &&
                    take_code(&taken, &code) && take_streams(fds) && take_answers(fds);

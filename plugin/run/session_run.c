@@ -372,6 +372,7 @@ static bool run_loop(struct loop *loop, const struct cell_word *word, struct err
     if (goes_on && loop->state == SESSION_KEPT)
         goes_on = take_event(loop, error);
     run_drain_rest(&loop->drain);
+    close_fd(TAKE_FD(loop->cell.results_fd)); /* nothing behind the end may hold up the files */
     end_calls(loop);
     end_late(loop);
     return goes_on || word->ended;

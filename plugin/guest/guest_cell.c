@@ -34,7 +34,7 @@ static void close_all(const int *fds, size_t count)
 }
 
 /* false: this is no cell, and neither is anything behind it. */
-static bool receive_cell(int socket, int ret[GUEST_CELL_FDS])
+static bool receive_cell(int socket, int ret[GUEST_CELL_FDS], size_t *ret_count)
 {
     char kind;
     struct iovec part = {.iov_base = &kind, .iov_len = sizeof(kind)};
@@ -51,9 +51,11 @@ static bool receive_cell(int socket, int ret[GUEST_CELL_FDS])
         received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     while (received < 0 && errno == EINTR);
     struct cmsghdr *header = received == sizeof(kind) ? CMSG_FIRSTHDR(&message) : NULL;
-    if (!header || header->cmsg_len != CMSG_LEN(GUEST_CELL_FDS * sizeof(int)))
+    size_t count = header ? (header->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+    if (count != GUEST_CELL_ANSWERS && count != GUEST_CELL_FDS)
         return false; /* the guest sends no others */
-    memcpy(ret, CMSG_DATA(header), GUEST_CELL_FDS * sizeof(int));
+    memcpy(ret, CMSG_DATA(header), count * sizeof(int));
+    *ret_count = count;
     return true;
 }
 
@@ -83,6 +85,12 @@ static bool take_streams(const int fds[GUEST_CELL_FDS])
            dup2(fds[GUEST_CELL_STDOUT], STDOUT_FILENO) >= 0 &&
            dup2(fds[GUEST_CELL_STDERR], STDERR_FILENO) >= 0 &&
            dup3(fds[GUEST_CELL_RESULTS], RUN_RESULTS_FD, O_CLOEXEC) >= 0;
+}
+
+static bool take_answers(const int fds[GUEST_CELL_FDS], bool has_tools)
+{
+    cell_answers_close();
+    return !has_tools || cell_answers_put(fds[GUEST_CELL_ANSWERS]);
 }
 
 static void forget_last(void)
@@ -118,12 +126,16 @@ static bool read_head(int fd, struct cell *ret)
 enum cell_state cell_take(int socket, struct cell *ret)
 {
     int fds[GUEST_CELL_FDS];
+    size_t count = 0;
     *ret = (struct cell){.code = NULL};
     forget_last();
-    if (!receive_cell(socket, fds))
+    if (!receive_cell(socket, fds, &count))
         return CELL_NONE;
+    ret->has_tools = count == GUEST_CELL_FDS;
+    bool is_read = cell_answers_make_room(fds, count);
     ret->code = taken.code = read_all(fds[GUEST_CELL_CODE], &ret->code_length);
-    bool is_read = taken.code && read_head(fds[GUEST_CELL_HEAD], ret) && take_streams(fds);
-    close_all(fds, GUEST_CELL_FDS);
+    is_read = is_read && taken.code && read_head(fds[GUEST_CELL_HEAD], ret) && take_streams(fds) &&
+              take_answers(fds, ret->has_tools);
+    close_all(fds, count);
     return is_read ? CELL_TAKEN : CELL_NONE;
 }

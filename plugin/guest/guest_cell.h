@@ -17,5 +17,6 @@ enum guest_cell_fd {
     GUEST_CELL_STDOUT,
     GUEST_CELL_STDERR,
     GUEST_CELL_RESULTS,
+    GUEST_CELL_ANSWERS, /* to its calls of tools: only of a cell that has some */
     GUEST_CELL_FDS
 };

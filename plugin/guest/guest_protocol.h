@@ -9,10 +9,12 @@
  * described never sends that word, and without it nothing is started; but of a cell it fills the
  * file up with zeros, and the number of the first such file is in the word's place. Behind it come
  * orders, each a byte. With GUEST_ORDER_END, the last one, the guest kills the program and goes on
- * as after any end, in haste. A run with tools has two more: GUEST_ORDER_MEASURE, and
- * GUEST_ORDER_ANSWERS with a u32 length and so many bytes for the program's socket of answers; a
- * length of 0 is the end of that socket. The guest takes these whether the program reads them or
+ * as after any end, in haste. A run with tools, and a session, has two more: GUEST_ORDER_MEASURE,
+ * and GUEST_ORDER_ANSWERS with a u32 length and so many bytes for the program's socket of answers;
+ * a length of 0 is the end of that socket. The guest takes these whether the program reads them or
  * not: the backend never sends more than GUEST_ANSWERS_ROOM beyond what ANSWERS_TAKEN has told.
+ * In a session these are for the last cell whose message was sent, if that has tools; the number of
+ * bytes goes on from cell to cell.
  * Where the run is a session, further orders come: a cell is one with a message of that form behind
  * it, whose first file is the code of the cell, and so is a further interpreter, with the message
  * of a run. To that one the guest answers with STARTED, MISSING or FAILED, as to the run.
@@ -98,7 +100,7 @@ struct guest_run {
     uint32_t trial;       /* 1: look for the program, and start nothing */
     uint32_t has_input;   /* 1: the standard input follows the files; 0: it is /dev/null */
     uint32_t has_results; /* 1: the program gets RUN_RESULTS_FD */
-    uint32_t has_tools;   /* 1: and RUN_TOOLS_FD */
+    uint32_t has_tools;   /* 1: and RUN_TOOLS_FD; also of a cell */
     uint32_t has_command; /* 1: and calls them by a command, which is in its PATH */
     uint32_t runner;      /* enum run_interpreter: argv is its, and a script of ours begins its
                              program. Of a session of a shell: argv is the shell alone */

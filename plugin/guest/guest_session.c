@@ -23,6 +23,7 @@
 #include "guest/guest_output.h"
 #include "guest/guest_start.h"
 #include "guest/guest_time.h"
+#include "guest/guest_tools.h"
 #include "guest/send_fds.h"
 
 static struct guest_files files; /* of the last cell */
@@ -68,7 +69,6 @@ static void renew_streams(struct guest_session *session, struct guest_program *p
     close_all(session->late, SESSION_LATE);
     session->late[SESSION_LATE_STDOUT] = program->outputs[PROGRAM_STDOUT];
     session->late[SESSION_LATE_STDERR] = program->outputs[PROGRAM_STDERR];
-    close_fd(program->outputs[PROGRAM_RESULTS]);
     for (int i = 0; i < PROGRAM_OUTPUTS; i++) {
         int ends[2];
         if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
@@ -102,9 +102,12 @@ static void take_head(struct guest_run *ret)
  * failure. A cell that the interpreter does not get is seen by its end. */
 static void take_cell(struct guest_session *session, size_t number, struct guest_program *program)
 {
-    int fds[GUEST_CELL_FDS] = {-1, -1, -1, -1, -1, -1};
+    int fds[GUEST_CELL_FDS] = {[0 ... GUEST_CELL_FDS - 1] = -1};
     struct guest_run run;
     take_head(&run);
+    /* Nobody wants more of the last cell's: an interpreter that is still writing there would wait
+     * for us while we wait for its checkpoint. */
+    close_fd(TAKE_FD(program->outputs[PROGRAM_RESULTS]));
     (void)kill(-1, SIGCONT);
     enum checkpoint_word word =
         guest_checkpoints_make(&session->checkpoints, session->programs[number].cells, program->pid,
@@ -129,12 +132,16 @@ static void take_cell(struct guest_session *session, size_t number, struct guest
         problem = files_refuse(run.paths[refused]);
     if (!write_head(fds[GUEST_CELL_HEAD], &run, problem))
         _exit(1);
+    bool has_tools = run.has_tools != 0;
     guest_run_clear(&run);
     renew_streams(session, program, fds);
+    tools_forget();
+    if (has_tools && (fds[GUEST_CELL_ANSWERS] = tools_open()) < 0)
+        _exit(1);
     output_put(GUEST_CELL, NULL, 0);
     session->current = number;
     (void)send_fds(session->programs[number].cells, (char)(GUEST_CELL_WORDS + word), fds,
-                   GUEST_CELL_FDS);
+                   has_tools ? GUEST_CELL_FDS : GUEST_CELL_ANSWERS);
     close_all(fds, GUEST_CELL_FDS);
 }
 
@@ -200,6 +207,7 @@ bool session_restore(struct guest_session *session, struct guest_program *progra
         return false;
     session->programs[0].pid = program->pid; /* there is no other one */
     files_note(&known);
+    tools_forget();
     session->is_restored = true;
     session->has_cell = false;
     return true;
@@ -217,6 +225,10 @@ static bool undo(struct guest_session *session, struct guest_program *program, s
 bool session_take_order(struct guest_session *session, struct guest_program *program)
 {
     char order = '\0';
+    if (tools_are_coming()) {
+        tools_take_more();
+        return false;
+    }
     if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order))
         _exit(1);
     size_t number = (size_t)(unsigned char)order - GUEST_ORDER_CELL;
@@ -242,6 +254,9 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
         break;
     case GUEST_ORDER_MEASURE:
         time_ask();
+        break;
+    case GUEST_ORDER_ANSWERS:
+        tools_take_order();
         break;
     case GUEST_ORDER_UNDO: /* it may just have been undone by itself */
         session->restored.wait_status = SIGKILL;

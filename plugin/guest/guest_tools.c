@@ -60,6 +60,16 @@ static size_t waiting(void)
     return answers.end - answers.begin;
 }
 
+/* The rest of an order that is under way is dropped as it comes, and the backend has that room
+ * again. */
+void tools_forget(void)
+{
+    tools_drop();
+    answers.taken += (uint32_t)waiting();
+    answers.begin = answers.end = 0;
+    answers.is_over = false;
+}
+
 void tools_take_order(void)
 {
     uint32_t length = input_take_number();

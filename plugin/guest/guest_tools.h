@@ -2,8 +2,9 @@
 /*
  * The answers to the program's calls of tools, on their way from the backend to the program: a
  * socket of the program's, shut down for writing, and a buffer of GUEST_ANSWERS_ROOM bytes for what
- * it has not read yet. Nothing of them is looked at. A run without tools has neither. Runs in the
- * guest, which never waits for the program here.
+ * it has not read yet. Nothing of them is looked at. A run without tools has neither. Each cell of
+ * a session that has tools has a socket of its own. Runs in the guest, which never waits for the
+ * program here.
  */
 #pragma once
 
@@ -17,6 +18,8 @@ int tools_open(void);
 bool tools_are_open(void);
 /* The program that has the other end does not get to use it. */
 void tools_drop(void);
+/* The cell that had it is over, or undone: what waits for it is dropped as well. */
+void tools_forget(void);
 
 /* Takes what is behind a GUEST_ORDER_ANSWERS. Exits where it is more than there is room for. */
 void tools_take_order(void);

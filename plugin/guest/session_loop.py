@@ -9,8 +9,8 @@ import fcntl
 import os
 import sys
 
-RESULTS_FD = 63
-CELL_FDS = 6  # guest_cell.h
+RESULTS_FD, TOOLS_FD = 63, 62
+CELL_FDS = 7  # guest_cell.h: the last one only where the cell has tools
 INTERRUPT = {_signal.SIGINT}
 
 
@@ -51,6 +51,31 @@ class Cells:
         os.dup2(nothing, 0)
         os.close(nothing)
         self.words, self.maker, self.owner = checkpoint["WORDS"], checkpoint["Maker"](), os.getpid()
+        self.answers = None
+
+    @staticmethod
+    def make_room(fd):
+        """In the place of answers, where a program with many files has left no lower number."""
+        if fd != TOOLS_FD:
+            return fd
+        moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, RESULTS_FD + 1)
+        os.close(fd)
+        return moved
+
+    def put_answers(self, fd):
+        os.dup2(fd, TOOLS_FD, False)
+        status = os.fstat(TOOLS_FD)
+        self.answers = status.st_dev, status.st_ino
+
+    def close_answers(self):
+        """Those of the last cell: a checkpoint is to have none. Not what the program has put in their place."""
+        answers, self.answers = self.answers, None
+        try:
+            status = os.fstat(TOOLS_FD)
+            if (status.st_dev, status.st_ino) == answers:
+                os.close(TOOLS_FD)
+        except OSError:  # the program has closed it
+            pass
 
     def receive(self):
         """The byte and the descriptors of a datagram."""
@@ -59,7 +84,7 @@ class Cells:
         for level, kind, content in ancillary:
             if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
                 fds.frombytes(content[:len(content) - len(content) % fds.itemsize])
-        return data, list(fds)
+        return data, [self.make_room(fd) for fd in fds]
 
     def receive_cell(self):
         """The same of the next cell. Ahead of it this process may be copied, and go on as a copy."""
@@ -72,16 +97,20 @@ class Cells:
 
     def take(self):
         """For class Session."""
+        self.close_answers()
         data, fds = self.receive_cell()
-        if len(fds) != CELL_FDS or not data:
+        if len(fds) not in (CELL_FDS - 1, CELL_FDS) or not data:
             return None
+        has_tools = len(fds) == CELL_FDS
         checkpoint = dict(zip(range(ord("A"), ord("J")), self.words)).get(data[0], "")  # guest_cell.h
         source, rest = read_all(fds[0]), Reader(read_all(fds[1]))
         for fd, number in zip(fds[2:], (0, 1, 2, RESULTS_FD)):
             os.dup2(fd, number, number != RESULTS_FD)
+        if has_tools:
+            self.put_answers(fds[-1])
         for fd in fds:
             os.close(fd)
-        return source, rest.strings()[1:], rest.strings(), rest.number(), rest.string(), checkpoint.encode(), False
+        return source, rest.strings()[1:], rest.strings(), rest.number(), rest.string(), checkpoint.encode(), has_tools
 
 
 def hold_interruptions(held):

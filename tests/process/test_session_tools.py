@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells of sessions that call tools: what each may call, how its calls end with it, and that time, approval and records are those of a run.
-What holds of one call in a run is in test_tool_calls.py."""
+What holds of one call in a run is in test_tool_calls.py. In docker mode (../docker/meson.build) run those that a backend decides."""
 import json
 import pathlib
 import sys
@@ -9,7 +9,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import provider as module
 import tap
-from modes import Provider, adopt_orphans, merged
+from modes import MODE, Provider, adopt_orphans, merged, own_processes
 from provider import ACCEPTED, NOT_RUN, OK
 from tool_host import ALLOW, LATER, ToolHost, add_one, tool, value
 
@@ -200,8 +200,30 @@ def test_the_end_of_a_cell_is_no_part_of_another_frame():
                     "threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]\nfor thread in threads: thread.start()")
     for number in range(12):
         host, result = cell(f"print(code(lambda: tools.add(x={number})))", session)
-        tap.equal(result["stdout"], f"{number + 1}\n")
+        tap.equal((result["stdout"], result["session"]["checkpoint"]), (f"{number + 1}\n", "threads"))
     cell("stop.set()\nfor thread in threads: thread.join()", session)
+
+
+def test_answers_that_a_cell_has_not_read_are_not_the_next_ones():
+    """They are more than what lies between gateway and program holds."""
+    use()
+    session = begin()
+    send = ("import json\nfor number in range(1, 9):\n    rest = number.to_bytes(4, 'little') + b'\\3\\0add{\"x\": 1}'\n"
+            "    os.write(63, len(rest).to_bytes(4, 'little') + b'\\5' + rest)\n")
+    for number in range(3):
+        host, result = cell("import os\n" + send + "import select\nselect.select([62], [], [])", session, lambda host, token, call: host.reply(token, value("x" * (1 << 20))))
+        tap.equal({row["status"] for row in result["calls"]} <= {"ok", "cancelled"}, True, result)
+        tap.equal(printed(f"print(tools.add(x={number}), len(tools.add(x=-1)))", session,
+                          lambda host, token, call: host.reply(token, value("y" * (2 << 20) if call["arguments"]["x"] == -1 else call["arguments"]["x"]))), f"{number} {2 << 20}\n")
+
+
+def test_a_program_with_many_files_keeps_its_tools():
+    """What comes with a cell would get their number, as the lowest that is free."""
+    use()
+    session = begin("import os, tools\nkept = [os.open('/dev/null', os.O_RDONLY)]\nwhile kept[-1] < 51: kept.append(os.dup(kept[0]))")
+    for number in range(52, 62):
+        out = printed(f"print(tools.add(x={number}))\nif kept[-1] < 61: kept.append(os.dup(kept[0]))", session)
+        tap.equal(out, f"{number + 1}\n")
 
 
 def test_an_event_loop_lives_longer_than_a_call():
@@ -385,4 +407,28 @@ def test_a_host_that_runs_code_of_the_same_session():
     tap.equal(inner[0]["error"]["code"], "session_busy", inner)
 
 
-tap.run(globals())
+
+def test_no_descriptor_is_left_in_the_backend():
+    use()
+    session = begin()
+
+    def descriptors():
+        return sum(len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())) for pid in own_processes())
+
+    def some_cells():
+        for _ in range(2):
+            cell("1", session, tools=[])
+            printed("print(tools.add(x=1))", session)
+    some_cells()  # from then on there are as many checkpoints as there may be
+    before = descriptors()
+    some_cells()
+    tap.eventually(lambda: descriptors() <= before, f"as many descriptors as before, {before}")
+
+
+# What else is here is about the gateway or Python's module, which are the same in every mode.
+OF_BACKENDS = ("cells_call_and_keep_their_state", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
+               "a_thread_calls_behind_its_cell_and_in_a_later_one", "the_end_of_a_cell_is_no_part_of_another_frame",
+               "answers_that_a_cell_has_not_read_are_not_the_next_ones", "a_program_with_many_files_keeps_its_tools", "undo_behind_a_call", "waiting_is_not_a_cells_computing",
+               "processor_time_is_charged_while_a_call_is_open", "a_cells_waiting_has_a_bound", "an_interruption_during_a_call",
+               "no_descriptor_is_left_in_the_backend")
+tap.run(globals() if MODE == "process" else {f"test_{name}": globals()[f"test_{name}"] for name in OF_BACKENDS})

@@ -126,6 +126,36 @@ START_TEST(nothing_is_sent_to_a_guest_that_has_gone)
 }
 END_TEST
 
+START_TEST(another_cell_has_a_socket_of_its_own)
+{
+    int pair[2];
+    open_sender();
+    give("abc", 3);
+    ck_assert(answer_sender_fill(&sender));
+    answer_sender_take(&sender, 7);
+    give("lost", 4);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert(answer_sender_open(&sender, pair[1]));
+    close_fd(pair[1]);
+    close_fd(gateway);
+    gateway = pair[0];
+    struct message_piece rest = answer_sender_rest(&sender);
+    ck_assert_uint_eq(rest.length, 1); /* what was under way goes on */
+    ck_assert_int_eq(memcmp(rest.bytes, "c", 1), 0);
+    take_all();
+    give("d", 1);
+    ck_assert(answer_sender_fill(&sender));
+    rest = answer_sender_rest(&sender);
+    ck_assert_int_eq(memcmp(rest.bytes, "a\1\0\0\0d", 6), 0);
+    take_all();
+    ck_assert(answer_sender_told(&sender, 4)); /* of both */
+    answer_sender_end(&sender);
+    ck_assert_int_eq(answer_sender_socket(&sender), -1);
+    ck_assert_uint_eq(orders(), 0);
+    close_sender();
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("answer sender");
@@ -133,5 +163,6 @@ int main(void)
     tcase_add_test(cases, no_more_is_under_way_than_there_is_room_for);
     tcase_add_test(cases, the_end_of_the_socket_is_an_order_once);
     tcase_add_test(cases, nothing_is_sent_to_a_guest_that_has_gone);
+    tcase_add_test(cases, another_cell_has_a_socket_of_its_own);
     return run_suite("docker answer sender", &cases, 1);
 }

@@ -15,12 +15,27 @@
 
 bool answer_sender_open(struct answer_sender *sender, int socket)
 {
-    sender->order = malloc(ORDER_HEADER + GUEST_ANSWERS_LIMIT);
-    sender->socket = sender->order ? fcntl(socket, F_DUPFD_CLOEXEC, 0) : -1;
-    if (sender->socket >= 0)
-        return true;
-    free(TAKE_POINTER(sender->order));
-    return false;
+    CLEANUP_CLOSE int copy = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    unsigned char *order =
+        sender->order ? sender->order : malloc(ORDER_HEADER + GUEST_ANSWERS_LIMIT);
+    if (copy < 0 || !order) {
+        if (order != sender->order)
+            free(order);
+        return false;
+    }
+    if (sender->order)
+        close_fd(sender->socket);
+    sender->order = order;
+    sender->socket = TAKE_FD(copy);
+    sender->ended = false;
+    return true;
+}
+
+void answer_sender_end(struct answer_sender *sender)
+{
+    if (sender->order)
+        close_fd(TAKE_FD(sender->socket));
+    sender->ended = true;
 }
 
 void answer_sender_close(struct answer_sender *sender)

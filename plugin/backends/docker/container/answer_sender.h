@@ -13,18 +13,21 @@
 
 #include "backends/docker/container/message_sender.h"
 
-/* All zero: the run has no tools. */
+/* All zero: the run has no tools, nor had any of its cells. */
 struct answer_sender {
     unsigned char *order; /* owned, as is the socket; NULL: there is none */
     size_t begin;         /* of what is not sent of the order under way */
     size_t end;
     uint32_t in_guest; /* bytes that the guest has not told of */
     int socket;
-    bool ended; /* the guest is told of the end of the socket, or is gone */
+    bool ended; /* the guest is told of the end of the socket, or is gone; or there is none */
 };
 
-/* A copy of the socket. false when out of memory or descriptors. */
+/* Takes a copy of the socket, in place of the one that it has. What is under way of that one's is
+ * still to be sent whole. false when out of memory or descriptors. */
 bool answer_sender_open(struct answer_sender *sender, int socket);
+/* The same without a further socket. */
+void answer_sender_end(struct answer_sender *sender);
 void answer_sender_close(struct answer_sender *sender);
 
 /* The socket, where more could be taken from it; else -1. */

@@ -54,7 +54,7 @@ struct container_job {
     int inputs;                   /* RUN_FD_INPUTS of the run, owned by it */
     bool collects;                /* the guest sends files behind the end */
     bool started;                 /* set by the run, in container_events.started */
-    struct answer_sender answers; /* owned by the run, which has tools */
+    struct answer_sender answers; /* owned by the run, which has tools, or a cell of it has */
     /* Of a session. */
     bool session;
     bool sends;          /* a message of a cell, in place of that of the run */

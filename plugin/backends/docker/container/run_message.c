@@ -231,6 +231,7 @@ static void put_cell_head(struct wire_writer *head, const struct run_description
     const struct guest_run cell = {
         .has_input = has_input,
         .has_results = 1,
+        .has_tools = description->tools,
         .session = 1,
         .lasting = description->session.lasting_variables,
         .checkpoints = (uint32_t)description->session.checkpoints,

@@ -1,30 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor time of a cell, which the guest measures when it is asked (run_private.h). Runs in
- * the docker backend. */
+/* The time of a cell: the processor time, which the guest measures when it is asked, and how its
+ * end comes later by what it spends waiting for tools (run_private.h). Runs in the docker backend.
+ */
 #include "backends/common/run_answer.h"
 #include "backends/docker/run/run_private.h"
 
-void run_cell_begun(struct run *run)
+void run_cell_begun(struct run *run, uint32_t tools_wait_ms)
 {
     run->measures_late = run->is_measuring;
+    run_wait_begin_cell(run, tools_wait_ms);
 }
 
-/* One question at a time. Until it is answered the cell has its wall time. */
+bool run_cell_has_time(const struct run *run)
+{
+    const struct session_clock *clock = &run->clock;
+    return clock->in_cell && clock->interrupts == 0 && !clock->is_cpu_spent && !run->job.adds &&
+           !run->is_restoring && !run->is_restored && !run->killed && !run->ordered &&
+           !run->answered;
+}
+
+/* Until the question is answered the cell has its wall time. */
 void run_measure_cell(struct run *run)
 {
     run->deadline_us = run->clock.cell_end_us;
-    if (run->is_measuring)
-        return;
-    run->is_measuring = true;
-    run_tell_guest(run, GUEST_ORDER_MEASURE);
+    run_measure(run);
 }
 
-static bool is_wanted(const struct run *run, uint64_t now_us)
+static bool is_limited(const struct run *run, uint64_t now_us)
 {
-    const struct session_clock *clock = &run->clock;
-    return clock->in_cell && clock->interrupts == 0 && clock->cpu_limit_us > 0 &&
-           now_us < clock->cell_end_us && !run->is_restoring && !run->is_restored && !run->killed &&
-           !run->ordered && !run->answered;
+    return run->clock.cpu_limit_us > 0 && now_us < run->clock.cell_end_us;
+}
+
+static void take_wait(struct run *run, const struct guest_measure *measure, uint64_t now_us)
+{
+    uint64_t deadline_us =
+        session_clock_extend(&run->clock, run_wait_measured(run, measure), now_us);
+    if (run->clock.cell_end_us <= now_us)
+        run->waiting.waits = false;
+    if (deadline_us > 0)
+        run->deadline_us = deadline_us;
 }
 
 /* The answer to a question of the cell before is no begin for this one. */
@@ -39,9 +53,16 @@ bool run_cell_measured(struct run *run, const struct guest_measure *measure)
     if (!run->is_measuring)
         return false;
     run->is_measuring = run->measures_late = false;
-    if (is_wanted(run, now_us) && is_late)
-        run_measure_cell(run);
-    else if (is_wanted(run, now_us))
+    if (!run_cell_has_time(run))
+        return true;
+    if (is_late && (is_limited(run, now_us) || run->has_open_calls)) {
+        run_measure(run);
+        return true;
+    }
+    if (run->has_open_calls || run->waiting.waits)
+        take_wait(run, measure, now_us);
+    if (is_limited(run, now_us))
         run->deadline_us = session_clock_measured(&run->clock, &look, now_us);
+    run->deadline_us = run_wait_pause(run, run->deadline_us);
     return true;
 }

@@ -53,8 +53,8 @@ struct run {
     struct session_clock clock;   /* of a session that has started */
     bool is_measuring;            /* the guest was asked for the processor time, ... */
     bool measures_late;           /* ... of a session in a cell before this one */
-    uint64_t asked_us;            /* ... of a run then */
-    struct waiting_clock waiting; /* for answers to its calls of tools */
+    uint64_t asked_us;            /* ... then */
+    struct waiting_clock waiting; /* for answers to calls of tools: of the run, or of its cell */
     bool has_open_calls;          /* as the plugin says */
     uint64_t closed_us;           /* since when that has ended which is counted; 0: it has not */
     bool is_restoring;            /* the guest was told to undo the last cell, ... */
@@ -105,10 +105,22 @@ uint64_t run_wall_deadline(const struct run *run);
 void run_wait_order(struct run *run, bool waits);
 /* Its wall time is over: is some of that still to be looked at, or was spent waiting? */
 bool run_wait_goes_on(struct run *run);
+/* Takes what the guest has measured. Returns the time since the last look that is not counted. */
+uint64_t run_wait_measured(struct run *run, const struct guest_measure *measure);
+/* Asks the guest for that, one question at a time. */
+void run_measure(struct run *run);
+/* The next cell has so much for waiting. */
+void run_wait_begin_cell(struct run *run, uint32_t limit_ms);
+/* The cell is over or interrupted: nothing of its time is spent waiting from now on. */
+void run_wait_forget(struct run *run);
+/* No look at one that waits sooner than a while from now. */
+uint64_t run_wait_pause(const struct run *run, uint64_t deadline_us);
 
 /* cell_time.c */
 /* The next cell has begun. */
-void run_cell_begun(struct run *run);
+void run_cell_begun(struct run *run, uint32_t tools_wait_ms);
+/* Does its time go by? */
+bool run_cell_has_time(const struct run *run);
 /* Asks the guest how much processor time the cell has used, and takes the answer. false: nobody has
  * asked. */
 void run_measure_cell(struct run *run);

@@ -123,7 +123,9 @@ static void follow(struct run *run, const struct session_order *order, int fds[S
     if (deadline_us > 0)
         run->deadline_us = deadline_us;
     if (order->kind == SESSION_ORDER_CELL)
-        run_cell_begun(run);
+        run_cell_begun(run, order->tools_wait_ms);
+    else /* also where it is interrupted, however much of its time does not count */
+        run_wait_forget(run);
     if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_COLLECT_FDS)
         begin_collection(run, order->haste != 0, fds);
 }
@@ -183,6 +185,15 @@ static bool make_cell(struct run *run, size_t program, int fds[CELL_FDS])
     return made;
 }
 
+/* Of the cell before, the guest gets no more. */
+static bool take_answers(struct run *run, const int fds[CELL_FDS])
+{
+    if (run->cell.tools)
+        return answer_sender_open(&run->job.answers, fds[RUN_FD_TOOLS - RUN_FD_DESCRIPTION]);
+    answer_sender_end(&run->job.answers);
+    return true;
+}
+
 static void take_pipes(struct run *run, int fds[CELL_FDS])
 {
     static const enum run_fd numbers[] = {
@@ -204,7 +215,8 @@ static bool take_cell_of(struct run *run, size_t program)
         channel_receive_fds_now(run->cells[program], &kind, sizeof(kind), fds, CELL_FDS, &count);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    if (length == sizeof(kind) && count == CELL_FDS && make_cell(run, program, fds)) {
+    if (length == sizeof(kind) && count == CELL_FDS && make_cell(run, program, fds) &&
+        take_answers(run, fds)) {
         take_pipes(run, fds);
         container_send_message(run->container);
     } else {
@@ -236,6 +248,8 @@ void run_session_expire(struct run *run)
         run_undo_expire(run);
         return;
     }
+    if (run_wait_goes_on(run))
+        return;
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
     case SESSION_DUE_INTERRUPT:
         if (run->clock.interrupts == 1) /* ahead of the end that it brings about */

@@ -50,15 +50,28 @@ static struct call_question *take_question(struct call_questions *questions)
     return question;
 }
 
+/* What else a program has called since is a reason to ask anew: it may have read what it sends. */
+static const json_t *called_before(const json_t *request)
+{
+    return json_object_get(request, "called_before");
+}
+
+static bool same_json(const json_t *left, const json_t *right)
+{
+    return left && right ? json_equal(left, right) : left == right;
+}
+
 /* An answer for all calls of the tool holds for the questions that were waiting behind it. */
 static bool is_allowed(const struct call_questions *questions, const json_t *request,
                        struct approval_decision *ret)
 {
     const char *tool = json_member_string(request, "tool", "");
-    const char *approver = json_member_string(questions->allowed, tool, NULL);
-    if (!approver || !approval_offers(request, APPROVAL_WORD_ALLOW_RUN))
+    const json_t *allowed = json_object_get(questions->allowed, tool);
+    if (!allowed || !approval_offers(request, APPROVAL_WORD_ALLOW_RUN) ||
+        !same_json(called_before(allowed), called_before(request)))
         return false;
-    (void)snprintf(ret->approver, sizeof(ret->approver), "%s", approver);
+    (void)snprintf(ret->approver, sizeof(ret->approver), "%s",
+                   json_member_string(allowed, "approver", ""));
     approval_allow(ret, APPROVAL_WORD_ALLOW_RUN, "");
     return true;
 }
@@ -90,7 +103,8 @@ static void answer_question(struct call_questions *questions, const struct call_
     if (decision.word == APPROVAL_WORD_ALLOW_RUN)
         (void)json_object_set_new(questions->allowed,
                                   json_member_string(question->request, "tool", ""),
-                                  json_string(decision.approver));
+                                  json_pack("{s:s, s:O*}", "approver", decision.approver,
+                                            "called_before", called_before(question->request)));
     CLEANUP_FREE char *text = approval_decision_text(&decision, question->request);
     if (text)
         (void)questions->reply(question->token, text);

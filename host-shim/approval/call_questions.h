@@ -26,7 +26,8 @@ struct call_questions {
     pthread_t thread;
     bool has_thread; /* from the first question on */
     int over_fd;
-    json_t *allowed; /* of the thread: the approver by the tool, for all calls of this run */
+    json_t *allowed; /* of the thread: by the tool, who has allowed all its calls of this run, and
+                        which tools had been called before */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Under the lock. */

@@ -38,9 +38,9 @@ class CallTest(test_tools.ToolsTest):
         self.policy = os.path.join(self.home, "policy.json")
         self.use_policy(wall_ms=30000)
 
-    def use_policy(self, wall_ms):
+    def use_policy(self, wall_ms, **tools):
         with open(self.policy, "w", encoding="utf-8") as file:
-            json.dump({"version": 1, "tools": {"allowed": ["x.*"], "call_timeout_ms": 600000}, "approval": {"default": "allow"},
+            json.dump({"version": 1, "tools": {"allowed": ["x.*"], "call_timeout_ms": 600000, **tools}, "approval": {"default": "allow"},
                        "limits": {"wall_ms": {"default": wall_ms, "max": wall_ms}}}, file)
 
     def options(self, approval="ask"):
@@ -109,6 +109,15 @@ class AtTheTerminal(CallTest):
         terminal.type("run\n")
         self.assertEqual(terminal.end(PATIENCE)[:2], (0, b"got 1\ngot 2\ngot 3\n"))
         self.assertEqual(len(self.calls()), 3)
+
+    def test_an_answer_from_before_a_flow_does_not_cover_it(self):
+        self.use_policy(wall_ms=30000, flows=[{"after": ["x.text"], "then": ["x.text"], "decision": "ask"}])
+        terminal = self.ask("call('1'); call('2'); call('3')")
+        terminal.type("run\n")
+        self.assertRegex(self.screen(terminal, 2), r"  called before *\| .*x\.text")
+        terminal.type("run\n")
+        self.assertEqual(terminal.end(PATIENCE)[:2], (0, b"got 1\ngot 2\ngot 3\n"))
+        self.assertEqual(terminal.screen.count(QUESTION.encode()), 2)
 
     def test_questions_that_wait_behind_it_have_the_answer_too(self):
         terminal = self.ask("import asyncio\nasync def all(): print(await asyncio.gather(*(tools.aio.x_text(text=str(n)) for n in range(5))))\n"

@@ -255,7 +255,7 @@ class Ended(ToolsTest):
         group = self.value(wire, "x.environment")["group"]
         self.assertTrue(group_is_there(group))
         self.fails(wire, "x.die_with_children", "it has ended")
-        self.assertFalse(group_is_there(group))
+        self.wait_until(lambda: not group_is_there(group), "the end of its children, which were killed by then")
 
     def test_it_is_not_started_for_ever(self):
         wire = self.served(x=ours(), y=ours())

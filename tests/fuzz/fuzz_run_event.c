@@ -48,7 +48,7 @@ static bool is_good(const struct run_event *event)
            event->type < RUN_EVENT_TYPE_COUNT && event->origin < SANDBOX_ORIGIN_COUNT &&
            event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
            event->failed_layer < LAYER_COUNT && event->problem_code < ERROR_CODE_COUNT &&
-           event->preparation < PREPARATION_COUNT &&
+           event->preparation < PREPARATION_COUNT && event->first_pid >= 0 &&
            (event->isolation.applied | event->isolation.missing) <= LAYERS_ALL &&
            event->usage.wall_us <= INT64_MAX && figure_is_good(event->usage.user_us) &&
            figure_is_good(event->usage.system_us) &&

@@ -128,7 +128,9 @@ static size_t put_escape(struct json_slice text, size_t *at, char *ret)
         char c = text.at[*at + 1];
         const char *name = c == '\0' ? NULL : strchr(names, c);
         *at += 2;
-        *ret = name ? meant[name - names] : c;
+        *ret = c;
+        if (name)
+            *ret = meant[name - names];
         return 1;
     }
     *at += 6;

@@ -256,10 +256,9 @@ static const char *send_next(unsigned char *frame, size_t length, uint32_t *ret_
     return write_frame(frame, length) ? NULL : no_more_calls;
 }
 
-static const char *send_call(const char *name, const void *arguments, size_t length,
-                             uint32_t *ret_number)
+static const char *send_call(const char *name, size_t name_length, const void *arguments,
+                             size_t length, uint32_t *ret_number)
 {
-    size_t name_length = strlen(name);
     size_t payload = TOOL_CALL_HEADER + name_length + length;
     CLEANUP_FREE unsigned char *frame = malloc(TOOL_FRAME_HEADER + payload);
     if (!frame)
@@ -295,7 +294,7 @@ const char *tool_channel_call(const char *name, const void *arguments, size_t le
         return no_descriptors;
     if (!enter_slot())
         return no_locks;
-    const char *problem = send_call(name, arguments, length, &number);
+    const char *problem = send_call(name, strlen(name), arguments, length, &number);
     if (!problem)
         problem = receive(number, ret);
     if (number != 0) /* those that wait for this one need not wait for what is done with it */

@@ -449,11 +449,9 @@ void run_expire(struct run *run)
     run->deadline_us = 0;
     if (run->pull) {
         run_pull_tick(run);
-    } else if (!run->job.started && goes_on_sending(run)) {
-        return;
     } else if (run->job.started && run->job.session && !run->killed) {
         run_session_expire(run);
-    } else if (run->job.started && run_wait_goes_on(run)) {
+    } else if (run->job.started ? run_wait_goes_on(run) : goes_on_sending(run)) {
         return;
     } else if (run->job.started) {
         if (!run->container || !container_end_last_look(run->container))

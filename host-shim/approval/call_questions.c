@@ -9,7 +9,7 @@
 #include "base/deadline.h"
 #include "base/event.h"
 #include "base/json.h"
-#include "base/thread.h"
+#include "base/signal_mask.h"
 
 struct call_question {
     struct call_question *next;

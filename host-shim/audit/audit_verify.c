@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verifies an audit log and names the first record that is not as it was written. Main thread. */
-#include "audit/audit_verify.h"
+#include "audit/audit_chain.h"
 
 #include <sha256.h>
 #include <string.h>
 
-#include "audit/audit_chain.h"
 #include "base/cleanup.h"
 
 /* Lines that are no records: what a crash has left, if the record behind them says so. */

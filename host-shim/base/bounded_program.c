@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/spawn_attributes.h"
+#include "base/signal_mask.h"
 
 struct running {
     pid_t pid; /* 0: none */

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "audit/audit_chain.h"
 #include "audit/audit_file.h"
 #include "audit/audit_setting.h"
 #include "audit/audit_show.h"
-#include "audit/audit_verify.h"
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "cli/commands.h"

@@ -11,7 +11,6 @@
 #include "formats/schema_subset.h"
 #include "host/tool_call.h"
 #include "options/options_help.h"
-#include "options/suggestion.h"
 
 json_t *input_members_of(const json_t *manifest, const char *tool_name)
 {

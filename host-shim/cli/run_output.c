@@ -11,7 +11,6 @@
 #include "base/console.h"
 #include "base/json.h"
 #include "base/write_fully.h"
-#include "cli/run_report.h"
 #include "tool_provider.h"
 
 static void print_out(struct run_output *output, const char *bytes, size_t length)

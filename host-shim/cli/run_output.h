@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The output of one call of run or session: the program's bytes on the right streams as they come,
- * and behind them what the result has beside. Main thread, and the callbacks on it.
+ * and behind them what the result has beside: values, displays and files, on standard output or
+ * beneath --out. Main thread, and the callbacks on it.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/terminal_picture.h"
 #include "files/artifact_store.h"
 #include "files/output_directory.h"
 #include "options/options.h"
@@ -20,6 +22,18 @@ struct run_output {
     bool streamed_stdout, streamed_stderr;
     char last; /* byte on standard output; 0: none */
 };
+
+struct run_report {
+    int out;                                  /* where values go; -1: nowhere */
+    bool quiet;                               /* say only what went wrong */
+    const struct output_directory *directory; /* NULL: files are kept */
+    const struct artifact_store *artifacts;
+    enum terminal_pictures pictures; /* how they are shown at out */
+};
+
+/* Entries of the result's "files" and "results" get "written" (a path), "not_written" (a reason) or
+ * "uri". false: a file was to be written, and was not. */
+bool run_report_make(const struct run_report *report, json_t *result);
 
 /* For struct call_listener; user is the struct run_output. A reader that is gone is no reason to
  * stop the program: its result still counts. SIGPIPE, where it is not ignored, ends toolhost as it

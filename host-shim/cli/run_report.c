@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports a result's values, displays and files. Main thread. */
-#include "cli/run_report.h"
+#include "cli/run_output.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes results as E2B has them. Pure code, any thread. */
-#include "formats/e2b_format.h"
+#include "formats/result_format.h"
 
 #include <stdlib.h>
 #include <string.h>

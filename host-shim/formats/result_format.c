@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "formats/e2b_format.h"
 #include "formats/result_file.h"
 #include "formats/shown_result.h"
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/failure.h"
+#include "formats/outcome.h"
 
 struct result_format;
 
@@ -21,3 +22,7 @@ const struct result_format *result_format_find(const char *name, struct failure 
  * bytes are in it. ran: the tool ran, whatever became of its program. */
 bool result_format_apply(const struct result_format *format, bool ran, const json_t *result,
                          char **ret_text, size_t *ret_length, struct failure *failure);
+
+/* E2B's Execution: results with a member for each type of content, logs and an error. Types without
+ * a member are under "extra". New; NULL when out of memory. */
+json_t *e2b_format_make(const struct outcome *outcome);

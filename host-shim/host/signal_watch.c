@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/end_signal.h"
 #include "base/event.h"
-#include "base/thread.h"
+#include "base/signal_mask.h"
 
 #define CANCEL_RETRY_MS 20
 

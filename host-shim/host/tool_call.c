@@ -14,7 +14,7 @@
 #include "base/descriptor_io.h"
 #include "base/json.h"
 #include "host/signal_watch.h"
-#include "options/suggestion.h"
+#include "options/options_help.h"
 
 #define NARROWING_LIMIT 65536u /* bytes */
 #define SERVERS_WAIT_MS 5000u  /* a server that takes longer has its tools in later calls */

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "options/command_rows.h"
 #include "options/option_rows.h"
-#include "options/suggestion.h"
+#include "options/options_help.h"
 
 #define WORD     1 /* what getopt_long() returns for a word */
 #define ROW_BASE 256

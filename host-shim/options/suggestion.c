@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nearest words by edit distance. Pure code, any thread. */
-#include "options/suggestion.h"
+#include "options/options_help.h"
 
 #include <stdbool.h>
 #include <string.h>

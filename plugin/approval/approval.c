@@ -16,7 +16,6 @@
 #include "base/deadline.h"
 #include "base/lock.h"
 #include "host/host.h"
-#include "host/token.h"
 
 enum entry_state {
     ENTRY_OPEN,     /* a call waits for the answer, or is still inside the callback */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that a run has left, as its result names it. Owned by one call.
+ * A file that a run has left, as its result names it, and the type that it is taken for. Owned by
+ * one call.
  */
 #pragma once
 
@@ -58,3 +59,16 @@ void artifact_list_audit(struct json_draft *draft, const char *name,
                          const struct artifact_list *list);
 /* What the host is told of a file that it is to keep: new; NULL when out of memory. */
 char *artifact_description(const struct artifact *artifact);
+
+#define MIME_TYPE_BYTES 512 /* of a file's beginning are enough */
+
+struct mime_type {
+    const char *name; /* static */
+    bool active;      /* may execute scripts where it is shown */
+};
+
+/* By the file's first bytes, then by its name's ending; nothing is decoded. Pure code, any thread.
+ * bytes: the file's beginning; is_text: all of it is UTF-8 without a NUL. A file is active if its
+ * content or its ending is of such a type. */
+struct mime_type mime_type_of(const char *path, const unsigned char *bytes, size_t length,
+                              bool is_text);

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "base/write_fully.h"
-#include "protocol/run_path.h"
+#include "protocol/run_description.h"
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "artifacts/artifact.h"
-#include "artifacts/mime_type.h"
 #include "artifacts/text_check.h"
 #include "host/host.h"
 #include "run/redaction.h"

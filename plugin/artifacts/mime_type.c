@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the tables of types: see mime_type.h. Runs in the gateway, on the thread inside
+/* Owns the tables of types: see artifact.h. Runs in the gateway, on the thread inside
  * tool_invoke(). */
-#include "artifacts/mime_type.h"
+#include "artifacts/artifact.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc/PID/stat tells of a process, or of a thread (proc(5)). No state; any process. */
+/*
+ * What /proc/PID/stat tells of a process or a thread (proc(5)), and of a process together with all
+ * that descend from it. No state; any process.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -20,3 +23,16 @@ struct process_stat {
 bool process_stat_read(int directory, const char *path, struct process_stat *ret);
 /* It does nothing any more: its parent has only to wait for it. */
 bool process_stat_has_ended(const struct process_stat *stat);
+
+#define TREE_TIME_PROCESSES 1024 /* that are looked at; others are not counted */
+
+struct tree_time {
+    uint64_t user_us;
+    uint64_t system_us;
+};
+
+/* The processor time of a process and all that descend from it, of those that live, and of those
+ * that ended and were waited for: a process that ended unnoticed, because its parent ignores
+ * SIGCHLD, is in no sum. Rather too little than too much where they come and go meanwhile. The
+ * kernel tells it in ticks of 10 ms. false: /proc does not tell it. */
+bool tree_time_read(pid_t first, struct tree_time *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the walk through a tree of processes: see tree_time.h. */
-#include "base/tree_time.h"
+/* Owns the walk through a tree of processes: see process_stat.h. */
+#include "base/process_stat.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/process_stat.h"
 
 #define PATH_SIZE     64
 #define CHILDREN_SIZE 16384 /* bytes of a list of pids */

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "content/content_checkers.h"
 #include "host/host.h"
-#include "program/program_input.h"
+#include "run/run.h"
 
 /* Null is the program itself, as absent is. */
 static bool read_file(const struct json_place *place, json_t *value, void *object)

@@ -7,7 +7,6 @@
 #include "base/string_list.h"
 #include "content/content_checkers.h"
 #include "run/describe.h"
-#include "run/preparation.h"
 #include "vocabulary/environment.h"
 
 enum sandbox_mode content_checking_mode(enum sandbox_mode mode)

@@ -28,8 +28,8 @@
 #include "gate/tool_gate.h"
 #include "gate/tool_plan.h"
 #include "host/host.h"
-#include "program/program_input.h"
 #include "run/readiness.h"
+#include "run/run.h"
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
 {

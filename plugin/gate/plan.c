@@ -12,7 +12,6 @@
 #include "call/call_limits.h"
 #include "gate/offer_hint.h"
 #include "run/describe.h"
-#include "run/preparation.h"
 #include "vocabulary/environment.h"
 
 /* Without a sandbox nothing is kept. */

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/process_stat.h"
 #include "guest/files/stop_tree.h"
-#include "guest/send_fds.h"
+#include "guest/guest_session.h"
 
 #define MAKE_LIMIT_MS 5000 /* for the interpreter to copy itself */
 #define WAKE_LIMIT_MS 5000

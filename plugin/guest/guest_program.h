@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding and starting the program of a run, or an interpreter ahead of it. Its standard streams
- * are pipes of the guest's, so it never holds a descriptor of the attached connection. Runs in the
- * guest.
+ * The program of a run, or an interpreter ahead of it: finding it, starting it, and carrying its
+ * output until all its processes are dead. Its standard streams are pipes of the guest's, so it
+ * never holds a descriptor of the attached connection. Runs in the guest.
  */
 #pragma once
 
@@ -11,7 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "guest/guest_protocol.h"
 #include "protocol/run_description.h"
+
+struct guest_session;
 
 enum { PROGRAM_STDOUT, PROGRAM_STDERR, PROGRAM_RESULTS, PROGRAM_OUTPUTS };
 
@@ -54,3 +57,26 @@ bool program_find(const char *name, char *const *environment, char ret[PATH_MAX]
 bool program_may_have_results(void);
 /* Starts it. Returns when its execve has succeeded; false with errno. */
 bool program_start(const struct program_order *order, struct guest_program *ret);
+
+/* The first argument of this program where it is in front of the shell of a session
+ * (interpreter/shell/shell.h): the shell's path, its name and its options follow. */
+#define START_SHELL "shell"
+
+/* The start of the program that a run names: the search for it, its environment, and what of ours
+ * begins it or stands in front of it. */
+enum start_outcome {
+    START_DONE, /* *ret is the program, but of a trial */
+    START_MISSING,
+    START_FAILED, /* *ret_problem says why; it lasts until the next start */
+};
+
+/* input: the descriptor that becomes its standard input; the caller's. */
+enum start_outcome start_program(const struct guest_run *run, int input, struct guest_program *ret,
+                                 const char **ret_problem);
+
+/* From the start of a program to the death of all its processes: its output goes to the backend,
+ * orphans are reaped, and what is left when its first process has ended is killed. children: a
+ * signalfd for SIGCHLD, which is blocked. Returns when every other process of the container is dead
+ * and all output is in the buffer. *ret_ordered: the backend has ordered that. */
+struct guest_end relay_until_end(struct guest_program *program, struct guest_session *session,
+                                 int children, bool *ret_ordered);

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "protocol/checkpoint.h"
 #include "protocol/file_frames.h"
-#include "protocol/run_path.h"
+#include "protocol/run_description.h"
 #include "protocol/wire_fields.h"
 
 #define STRINGS(member) \

@@ -123,7 +123,7 @@ struct guest_end {
     uint64_t peak_memory_bytes; /* of the largest process */
 };
 
-/* The processor time of all processes of the container (base/tree_time.h). */
+/* The processor time of all processes of the container (base/process_stat.h). */
 struct guest_measure {
     uint32_t is_known; /* 0: /proc does not tell it */
     uint32_t processors;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the loop of a run: see guest_relay.h. Runs in the guest. */
-#include "guest/guest_relay.h"
+/* Owns the loop of a run: see guest_program.h. Runs in the guest. */
+#include "guest/guest_program.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "guest/guest_output.h"
+#include "guest/guest_session.h"
 #include "guest/guest_time.h"
 #include "guest/guest_tools.h"
 

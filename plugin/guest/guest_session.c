@@ -21,10 +21,9 @@
 #include "guest/guest_files.h"
 #include "guest/guest_input.h"
 #include "guest/guest_output.h"
-#include "guest/guest_start.h"
+#include "guest/guest_program.h"
 #include "guest/guest_time.h"
 #include "guest/guest_tools.h"
-#include "guest/send_fds.h"
 
 static struct guest_files files; /* of the last cell */
 static struct known_files known; /* of the cells before */

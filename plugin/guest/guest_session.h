@@ -5,6 +5,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "guest/guest_checkpoints.h"
 #include "guest/guest_program.h"
 #include "guest/guest_protocol.h"
@@ -43,3 +46,8 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
 /* Back to before the last cells, of which the last may be under way. false: there is no checkpoint,
  * or it was killed, and program->pid is 0. */
 bool session_restore(struct guest_session *session, struct guest_program *program, size_t cells);
+
+#define SEND_FDS_LIMIT 8
+
+/* To the interpreter of a session: one byte and the descriptors, in one datagram. Does not wait. */
+bool send_fds(int socket, char kind, const int *fds, size_t count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what begins a program: see guest_start.h. Runs in the guest. */
-#include "guest/guest_start.h"
+/* Owns what begins a program: see guest_program.h. Runs in the guest. */
+#include "guest/guest_program.h"
 
 #include <errno.h>
 #include <stdio.h>

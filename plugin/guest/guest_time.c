@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/tree_time.h"
+#include "base/process_stat.h"
 #include "guest/guest_output.h"
 #include "guest/guest_protocol.h"
 

@@ -2,8 +2,8 @@
 /*
  * The host as one call sees it: a copy of its struct over zeroes, and the only places where its
  * callbacks are called. Each wrapper pre-sets the verdict to deny, so a callback that is absent,
- * raises or writes junk denies. Runs on the thread inside tool_invoke(); the copy lives as long as
- * the call.
+ * raises or writes junk denies. Also the tokens by which it answers later. Runs on the thread
+ * inside tool_invoke(); the copy lives as long as the call.
  */
 #pragma once
 
@@ -71,3 +71,14 @@ bool host_audit(const struct tool_host *host, const char *record_json);
 void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);
 void host_log(const struct tool_host *host, uint32_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The tokens by which a host answers what it was asked. They are random, so that none is used twice
+ * and none can be guessed; fit 53 bits, so that JavaScript's numbers hold them; and those of one
+ * kind are never those of the other. */
+enum token_kind {
+    TOKEN_OF_APPROVAL,  /* tool_reply_approval() */
+    TOKEN_OF_TOOL_CALL, /* tool_reply_call() */
+};
+
+/* Any thread. true and *ret, not 0; false without entropy. */
+bool token_make(enum token_kind kind, uint64_t *ret);

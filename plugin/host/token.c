@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making tokens: see token.h. Runs in the gateway, on any thread. */
-#include "host/token.h"
+/* Making tokens: see host.h. Runs in the gateway, on any thread. */
+#include "host/host.h"
 
 #include <sys/random.h>
 

@@ -263,6 +263,10 @@ const struct policy_limit *policy_limit_at(const struct policy_limits *of,
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
 
+/* The rules of content checks; NULL where the policy has none for the language. */
+const struct content_rules *policy_content_find(const struct policy_content *content,
+                                                const char *language);
+
 /* The image of the language, NULL where the policy has none. */
 const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
 /* Whether the name can be an image that the policy lets run: with a digest where the policy wants

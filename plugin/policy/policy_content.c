@@ -4,7 +4,7 @@
  * ignoring it would let programs through unread. Pure code; runs in the gateway on the calling
  * thread.
  */
-#include "policy/policy_content.h"
+#include "policy/policy.h"
 
 #include <stdlib.h>
 #include <string.h>

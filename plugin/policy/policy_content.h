@@ -37,7 +37,3 @@ struct policy_content {
     struct content_outsider host; /* the gateway's callback */
     struct content_outsider command;
 };
-
-/* NULL where the policy has no rules for the language. */
-const struct content_rules *policy_content_find(const struct policy_content *content,
-                                                const char *language);

@@ -12,7 +12,6 @@
 #include "checkpoint.h"
 #include "file_frames.h"
 #include "run_event.h"
-#include "run_path.h"
 #include "wire_fields.h"
 
 #define INPUT_SIZE_LIMIT (UINT64_C(1) << 50) /* bytes of one file by reference */

@@ -62,6 +62,12 @@ struct run_file {
     char sha256[RUN_HASH_LENGTH + 1]; /* ... and has this hash; else "" */
 };
 
+#define RUN_FILE_PATH_LIMIT 4095 /* bytes */
+
+/* A relative path, without an empty, "." or ".." part: the path can only name something
+ * below a directory, as that of a file must. */
+bool run_path_stays_below(const char *path);
+
 /* When a missing image is fetched. */
 enum run_pull {
     RUN_PULL_NEVER,
@@ -123,7 +129,7 @@ struct run_outputs {
     uint64_t files;       /* that are named at most; 0: none is collected */
     uint64_t file_bytes;  /* of one file */
     uint64_t total_bytes; /* of all files whose content comes */
-    char **patterns; /* of guest/files/glob.h, NULL-terminated; none: whatever is new or changed */
+    char **patterns; /* see glob_matches(), NULL-terminated; none: whatever is new or changed */
 };
 
 /* Of a run that stays and executes cells (session.h). */

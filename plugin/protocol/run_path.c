@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the form of such a path: see run_path.h. */
-#include "run_path.h"
+/* Owns the form of such a path: see run_description.h. */
+#include "run_description.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "protocol/run_path.h"
+#include "protocol/run_description.h"
 #include "request/request_files.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the walk over a JSON value that may hold secrets: see redacted_json.h. Runs in the gateway,
+/* Owns the walk over a JSON value that may hold secrets: see result_bundle.h. Runs in the gateway,
  * on the thread inside tool_invoke(). */
-#include "results/redacted_json.h"
+#include "results/result_bundle.h"
 
 #include <stdbool.h>
 #include <stdint.h>

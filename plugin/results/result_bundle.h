@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "policy/policy.h"
+#include "run/redaction.h"
 #include "json/json_text.h"
 
 /* X(constant, name) - why something is not among the results. */
@@ -53,6 +54,19 @@ struct bundle_rules {
     const char *run_id;
     size_t index; /* of the row */
 };
+
+/* Taking secrets out of a JSON value: out of every text in it, names of members too. */
+struct json_redaction {
+    const struct redaction *redaction; /* not empty */
+    size_t room;  /* bytes that the changed texts may have; then the value is given up */
+    size_t found; /* places in which a secret was found */
+    bool lacks_room;
+};
+
+/* The value (a reference of the caller's, consumed), changed in place where it is an array or an
+ * object, or one in its stead; not nested more deeply than json_input_parse() allows. Texts that
+ * are replaced are wiped. NULL: no memory, or no room. */
+json_t *json_redact(struct json_redaction *redaction, json_t *value);
 
 /* Writes the row of a program's result whose secrets are redacted. false: it has no form that may
  * be shown, or is none of the program's results; *omitted says so, as it does of single forms, and

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "protocol/session.h"
-#include "results/redacted_json.h"
+#include "results/result_bundle.h"
 #include "json/json_input.h"
 
 /* Of arrays and objects in a payload. Specifications of charts have some twenty. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/tree_time.h"
+#include "base/process_stat.h"
 #include "protocol/run_event.h"
 
 #define CELL_USAGE_AFTER_US UINT64_C(10000) /* as its limit (backends/common/session_clock.h) */

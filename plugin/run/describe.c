@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "protocol/layers.h"
-#include "run/preparation.h"
 #include "vocabulary/environment.h"
 
 /* Shown in the view only to runs that keep the host's network. */

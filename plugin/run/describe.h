@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Orders for backends: the parts of a run's description that come from the policy, and whole
- * descriptions that run nothing of a caller's (trials, preparations, sweeps). Functions that return
- * bool are false when out of memory; the description's owner frees it then too
- * (run_description_clear()). Pure code, any thread.
+ * Orders for backends: the parts of a run's description that come from the policy, whether an
+ * interpreter that was started before the run was known can serve it, and whole descriptions that
+ * run nothing of a caller's (trials, preparations, sweeps). Functions that return bool are false
+ * when out of memory; the description's owner frees it then too (run_description_clear()). Pure
+ * code, any thread.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "policy/policy.h"
 #include "protocol/run_description.h"
+#include "request/request.h"
 #include "vocabulary/sandbox_mode.h"
 
 /* The members that do not depend on the request; language NULL: none. */
@@ -36,6 +38,13 @@ bool describe_file(const char *path, const void *content, size_t length, struct 
 /* Adds a file, where there is place for it. false when out of memory. */
 bool describe_add_file(struct run_description *description, const char *path, const void *content,
                        size_t length);
+
+/* Fills in how the language's interpreter is kept ready; nothing where the policy keeps none, where
+ * the request has a variable that an interpreter reads at its start, or replaces one that it has.
+ * The description holds the policy's variables and the language's arguments so far, and no others;
+ * one of them is the program's file. false: no memory. */
+bool preparation_fill(const struct policy_preparation *preparation, const struct request *request,
+                      const char *program, struct run_description *description);
 
 /* The subject of a trial. All borrowed. */
 struct trial_subject {

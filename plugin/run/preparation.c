@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the choice: see preparation.h. Runs in the gateway, on the thread inside tool_invoke(). */
-#include "run/preparation.h"
+/* Owns the choice: see describe.h. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "run/describe.h"
 
 #include <string.h>
 

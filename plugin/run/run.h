@@ -62,3 +62,7 @@ struct run_outcome {
 bool run_execute(struct run *run, struct run_outcome *ret, struct error *error);
 
 void run_clear(struct run *run);
+
+/* A standard input that needs no writer: a sealed memory file of the text, so that no SIGPIPE can
+ * come of it; /dev/null where text is NULL. -1 with INTERNAL. Any thread. */
+int program_input_open(const char *text, size_t length, struct error *error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program gets for a call of a tool: the forms of an answer, the codes of its errors, and
- * the bytes of both as they go over the reply pipe. Pure code, any thread.
+ * What a program gets for a call of a tool: the forms of an answer, the codes of its errors, the
+ * bytes of both as they go over the reply pipe, and how the gateway's reply becomes one. Pure code,
+ * any thread.
  */
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "protocol/tool_protocol.h"
 
 /* X(constant, name, meaning). Programs branch on the names: they are never renamed. */
@@ -55,3 +57,19 @@ bool tool_error_answer(enum tool_error_code code, const char *message, bool retr
                        struct tool_answer *ret);
 /* Wipes and releases it; an empty one is fine. */
 void tool_answer_clear(struct tool_answer *answer);
+
+#define TOOL_REPLY_DEPTH_LIMIT  60     /* of arrays and objects */
+#define TOOL_REPLY_VALUES_LIMIT 262144 /* a table of 25 000 rows with ten columns */
+
+/* Reads the gateway's reply (tool_reply_call() in abi/tool_provider.h). The text is the gateway's,
+ * what it says a tool's: a stranger's. The reply is the result of a tool as MCP has it, {"content":
+ * [blocks], "structured_content"?, "is_error"?}, with MCP's spellings of names too, and whatever
+ * else it may have. The answer is:
+ *   is_error: the error tool_error, with the text of its blocks;
+ *   structured_content: JSON;
+ *   no block: the JSON null; one of text: text, or, where the tool has an output schema, the JSON
+ *   that the text is; one of data: bytes; several, or a link: content.
+ * false: it is none (INVALID_HOST, and the message says why), or the answer would have more than
+ * limit bytes, or OUT_OF_MEMORY. */
+bool tool_reply_read(const char *reply_json, size_t length, size_t limit, bool has_output_schema,
+                     struct tool_answer *ret, struct error *error);

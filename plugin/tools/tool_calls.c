@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "tool_provider.h"
+#include "tools/tool_answer.h"
 #include "tools/tool_count.h"
-#include "tools/tool_reply.h"
 
 static uint64_t now_us(void)
 {

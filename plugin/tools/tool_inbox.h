@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "host/token.h"
+#include "host/host.h"
 
 struct tool_inbox;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading replies: see tool_reply.h. Runs in the gateway, on the thread inside tool_invoke(). */
-#include "tools/tool_reply.h"
+#include "tools/tool_answer.h"
 
 #include <jansson.h>
 #include <stdlib.h>

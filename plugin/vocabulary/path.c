@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "protocol/run_path.h"
+#include "protocol/run_description.h"
 
 /* names: the path without the "/" of an absolute one. */
 static bool check_names(const struct json_place *place, const char *names)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one run of a contestant gave. */
+/* What one run of a contestant gave, and the contestant that is a command. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,3 +25,8 @@ static inline double clock_ms(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
+
+/* Starts the command, reads it to its end, and waits for it. argv[0] is a path. The environment has
+ * PATH and HOME alone; standard input and errors are /dev/null. The time taken is from before its
+ * pipe is made until it has been waited for. Any thread. */
+void spawned_run(char *const argv[], struct attempt *ret);

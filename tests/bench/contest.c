@@ -14,7 +14,6 @@
 
 #include "attempt.h"
 #include "provider.h"
-#include "spawned.h"
 
 #define CONTESTANT_LIMIT 8
 #define CALLER_LIMIT     256

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands beside which the provider is measured. Runs in the bench's gateway, on a caller's
  * thread. */
-#include "spawned.h"
+#include "attempt.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "fuzz.h"
-#include "tools/tool_reply.h"
+#include "tools/tool_answer.h"
 
 #define LIMIT 4096
 #define FLAGS (JSON_REJECT_DUPLICATES | JSON_DECODE_ANY)

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "audit/audit_chain.h"
 #include "audit/audit_file.h"
 #include "audit/audit_setting.h"
 #include "audit/audit_show.h"
-#include "audit/audit_verify.h"
 #include "base/cleanup.h"
 #include "failing_calls.h"
 #include "tap_suite.h"

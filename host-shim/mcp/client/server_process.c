@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/spawn_attributes.h"
+#include "base/signal_mask.h"
 
 #define MARK_TEXT SERVER_PROCESS_MARK "=1"
 

@@ -18,7 +18,7 @@
 #include "base/deadline.h"
 #include "base/event.h"
 #include "base/json.h"
-#include "base/thread.h"
+#include "base/signal_mask.h"
 #include "mcp/client/server_config.h"
 #include "mcp/client/server_link.h"
 #include "mcp/client/tool_definitions.h"

@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "formats/shown_result.h"
 #include "mcp/result/catalogue.h"
-#include "mcp/result/file_blocks.h"
 #include "mcp/result/result_form.h"
 #include "tool_provider.h"
 

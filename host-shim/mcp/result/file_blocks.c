@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes files out of an output. On the thread of a call. */
-#include "mcp/result/file_blocks.h"
+#include "mcp/result/call_result.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "base/sha256.h"
 #include "guest/files/file_frame_writer.h"
 #include "guest/files/file_walk.h"
-#include "guest/files/glob.h"
 
 /* What a policy lets through is found in milliseconds, and read in less than a second. */
 #define SEARCH_LIMIT_US (UINT64_C(3) * 1000000)

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/write_fully.h"
-#include "guest/files/remove_tree.h"
+#include "guest/files/file_walk.h"
 #include "protocol/run_description.h"
 #include "protocol/session.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files below a directory that a dead tree has left, found without following any link. Runs in
- * the first process of a sandbox, single-threaded.
+ * The files below a directory that a dead tree has left, found or removed without following any
+ * link. Runs in the first process of a sandbox, single-threaded.
  */
 #pragma once
 
@@ -41,3 +41,8 @@ void file_walk_clear(struct file_walk *walk);
 int file_walk_open(int directory, const char *path, uint64_t flags);
 
 uint64_t file_walk_now_us(void);
+
+/* For a working directory when nothing runs in it any more; also in subreapers, and in a child of
+ * the supervisor. Removes path and everything below it without following a link or leaving its file
+ * system; best effort, as deep as descriptors last. */
+void remove_tree(const char *path);

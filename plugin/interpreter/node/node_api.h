@@ -2,6 +2,7 @@
 /*
  * What the addon uses of Node-API (stable since version 1, "ABI stability" of the Node.js
  * documentation), written out so that no version's headers are needed. A status of 0 is success.
+ * node_array_of() is ours.
  */
 #pragma once
 
@@ -54,3 +55,7 @@ int napi_create_threadsafe_function(napi_env environment, napi_value function,
                                     napi_threadsafe_function_call_js call_js,
                                     napi_threadsafe_function *result);
 int napi_call_threadsafe_function(napi_threadsafe_function function, void *data, int mode);
+
+/* An array of strings, from a NULL-terminated list. Main thread of the interpreter. NULL: it cannot
+ * be had. */
+napi_value node_array_of(napi_env environment, char *const *strings);

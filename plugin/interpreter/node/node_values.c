@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the values: see node_values.h. */
-#include "interpreter/node/node_values.h"
+/* Owns the values: see node_api.h. */
+#include "interpreter/node/node_api.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "interpreter/cell/cell.h"
-#include "interpreter/node/node_values.h"
+#include "interpreter/node/node_api.h"
 #include "protocol/run_description.h"
 
 #define CELL_ARGUMENTS 6

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the text: see begin_text.h. */
-#include "interpreter/shell/begin_text.h"
+/* Owns the text: see shell.h. */
+#include "interpreter/shell/shell.h"
 
 #include <stdbool.h>
 #include <string.h>

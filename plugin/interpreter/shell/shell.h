@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shell of a session, as the process that takes its cells sees it: a child that waits for the
- * names of files to execute, and tells how each has ended. Where a cell exits, the shell is another
- * process from then on (shell_loop.sh). Runs in the main program of a shell's session,
- * single-threaded.
+ * The main program of a shell's session, and the shell as that program sees it. It takes the cells,
+ * because a shell can take no descriptor from a socket, and has its child, the shell, execute them.
+ * Descriptors 0-2 and RUN_RESULTS_FD of this process are those of the cell under way, and the shell
+ * opens them by their names in /proc. The shell waits for the names of files to execute, and tells
+ * how each has ended. Where a cell exits, the shell is another process from then on
+ * (shell_loop.sh). All of it runs in a sandbox or in a container, behind every layer, as the user
+ * that the cells run as: it belongs to them. Single-threaded.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "protocol/wire.h"
 
 struct shell {
     pid_t pid;
@@ -38,3 +43,15 @@ const char *shell_next_line(struct shell *shell);
 
 /* The process that goes on is this one: the one that has forked it is killed. */
 void shell_go_on(struct shell *shell, pid_t pid);
+
+/* Adds to the text the commands by which a shell begins a cell: they put the cell's arguments and
+ * variables in place, and leave in _ce_back the commands that take back the variables which do not
+ * last. Pure code. The lists are NULL-terminated; variables are "NAME=value", and one whose name
+ * no shell can have is left out. */
+void begin_text_write(struct wire_writer *text, char *const *arguments, char *const *variables,
+                      size_t lasting);
+
+/* The whole main program. The socket of cells is descriptor 0. Executes the shell as path and
+ * arguments (its name and its options) say. Returns only where that could not be begun: an exit
+ * status. */
+int shell_session(const char *path, char *const *arguments);

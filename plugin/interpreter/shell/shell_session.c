@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the loop that takes the cells of a shell: see shell_session.h. */
-#include "interpreter/shell/shell_session.h"
+/* Owns the loop that takes the cells of a shell: see shell.h. */
+#include "interpreter/shell/shell.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,9 +18,7 @@
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 #include "interpreter/cell/cell.h"
-#include "interpreter/shell/begin_text.h"
 #include "interpreter/shell/defined_names.h"
-#include "interpreter/shell/shell.h"
 #include "protocol/run_description.h"
 
 #define TEXT_LIMIT  (UINT32_C(64) << 20) /* bytes; a description is not longer */

@@ -2,7 +2,7 @@
 /* mime_type: content before ending, and active by either. */
 #include <string.h>
 
-#include "artifacts/mime_type.h"
+#include "artifacts/artifact.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 

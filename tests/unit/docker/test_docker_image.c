@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/docker/image/derived_image.h"
-#include "backends/docker/image/guest_archive.h"
+#include "backends/docker/image/guest_file.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "guest/files/glob.h"
+#include "guest/files/collection.h"
 #include "tap_suite.h"
 
 static const struct {

@@ -6,7 +6,7 @@
 
 #include "backends/process/supervisor/cgroup/cgroup.h"
 #include "base/cleanup.h"
-#include "base/tree_time.h"
+#include "base/process_stat.h"
 #include "tap_suite.h"
 
 #define SPENT_US   UINT64_C(200000)

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "interpreter/shell/begin_text.h"
 #include "interpreter/shell/defined_names.h"
+#include "interpreter/shell/shell.h"
 #include "tap_suite.h"
 
 #define LIST(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})

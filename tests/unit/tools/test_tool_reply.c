@@ -11,7 +11,7 @@
 #include "../support/failing_memory.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
-#include "tools/tool_reply.h"
+#include "tools/tool_answer.h"
 
 #define LIMIT         65536
 #define TEXT(text)    "{\"type\":\"text\",\"text\":\"" text "\"}"

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "backends/docker/image/guest_archive.h"
+#include "backends/docker/image/guest_file.h"
 #include "base/cleanup.h"
 
 #define PATH_LIMIT       512

@@ -21,8 +21,9 @@
 
 /* What a guest is known by. */
 struct guest_identity {
-    char digest[65];                                   /* SHA-256, hexadecimal */
-    char layers[GUEST_LAYERS][LAYER_DIGEST_LIMIT + 1]; /* of a layer with it: guest_archive.h */
+    char digest[65]; /* SHA-256, hexadecimal */
+    char layers[GUEST_LAYERS]
+               [LAYER_DIGEST_LIMIT + 1]; /* of a layer with it: guest_archive_make() */
 };
 
 /* base: the answer of GET /images/NAME/json. */

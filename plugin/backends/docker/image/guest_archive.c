@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the form of the archive: see guest_archive.h. */
-#include "backends/docker/image/guest_archive.h"
+/* Owns the form of the archive: see guest_file.h. */
+#include "backends/docker/image/guest_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
-#include "backends/docker/image/guest_archive.h"
 #include "base/cleanup.h"
 
 #define GUEST_FILE "code-execute-guest"

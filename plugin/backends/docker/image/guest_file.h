@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guests that are installed beside this program: code-execute-guest for images of this
- * machine's architecture, code-execute-guest-ARCHITECTURE for others. Runs in the docker backend.
+ * machine's architecture, code-execute-guest-ARCHITECTURE for others, in the form in which an
+ * engine takes a file. Runs in the docker backend.
  */
 #pragma once
 
@@ -29,3 +30,13 @@ extern const char guest_file_own_architecture[];
 /* Reads the guest for images of that architecture; false with the fault. */
 bool guest_file_read(const char *architecture, struct guest_file *ret, struct engine_fault *fault);
 void guest_file_clear(struct guest_file *guest);
+
+#define GUEST_LIMIT (4U << 20) /* bytes of a guest */
+
+/* A new tar archive (POSIX ustar) with the guest as its one file, executable but not readable, of
+ * root and of a fixed time. Engines with the overlay driver write the layer that is made of it in
+ * the same bytes, so its digest is known beforehand. Pure code. NULL when out of memory, or where
+ * the guest is empty or longer than the limit. owner: the name of uid and gid 0, at most 31 bytes;
+ * older engines write "root", newer ones "". */
+unsigned char *guest_archive_make(const unsigned char *guest, size_t length, const char *owner,
+                                  size_t *ret_length);

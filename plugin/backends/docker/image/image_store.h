@@ -71,3 +71,11 @@ struct guest_file *image_store_guest(struct image_store *store, const char *arch
 /* Remembers an image that was found good. */
 void image_store_keep(struct image_store *store, const struct engine *engine, const char *base,
                       const char *id);
+
+/* Removes derived images that nobody needs: those of another guest, second ones, and those whose
+ * base is gone or has lost its name; only where they are older than a day and no container is of
+ * them, because another gateway may use the engine too. An image that has a name, or lacks our
+ * labels, is never removed. Ends with done; false when out of memory. */
+typedef void image_sweep_done(void *user);
+bool image_sweep_start(struct docker_environment *environment, struct engine *engine,
+                       image_sweep_done *done, void *user);

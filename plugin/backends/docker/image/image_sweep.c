@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the removal of derived images: see image_sweep.h. Runs in the docker backend. */
-#include "backends/docker/image/image_sweep.h"
+/* Owns the removal of derived images: see image_store.h. Runs in the docker backend. */
+#include "backends/docker/image/image_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "backends/docker/image/image_sweep.h"
+#include "backends/docker/image/image_store.h"
 #include "base/cleanup.h"
 
 #define REMOVE_TIME_MS 60000

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/process/sandbox/sandbox.h"
-#include "interpreter/node/node_values.h"
+#include "interpreter/node/node_api.h"
 #include "interpreter/node/session_cells.h"
 
 /* [[argument, ...], ["NAME=value", ...]] */

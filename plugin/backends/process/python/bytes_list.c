@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See bytes_list.h. */
-#include "backends/process/python/bytes_list.h"
+#include "backends/process/python/python_abi.h"
 
 #include <stddef.h>
 

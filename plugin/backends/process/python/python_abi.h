@@ -2,7 +2,7 @@
 /*
  * The part of Python's stable application binary interface that is used here (PEP 384; "C API
  * Stability" of the Python documentation; since 3.7), written out so that no version's headers are
- * needed. The interpreter that loads the extension has the functions.
+ * needed. The interpreter that loads the extension has the functions; bytes_list() is ours.
  */
 #pragma once
 
@@ -130,3 +130,6 @@ struct PyCFunctionObject {
     PyObject ob_base;
     PyMethodDef *m_ml;
 };
+
+/* A list of bytes from a NULL-terminated list, or an empty one. NULL with an exception set. */
+PyObject *bytes_list(char *const *strings);

@@ -3,7 +3,6 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
-#include "backends/process/python/bytes_list.h"
 #include "backends/process/python/copy_on_write.h"
 #include "backends/process/python/exit_by_init.h"
 #include "backends/process/python/fork_server.h"

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backends/process/python/bytes_list.h"
 #include "backends/process/python/main_run.h"
+#include "backends/process/python/python_abi.h"
 #include "backends/process/sandbox/checkpoint.h"
 #include "interpreter/cell/cell.h"
 #include "protocol/run_description.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
-#include "backends/process/sandbox/run_files.h"
+#include "backends/process/sandbox/directories.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "protocol/channel.h"

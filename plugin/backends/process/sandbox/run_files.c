@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the files of a run: see run_files.h. Runs in inits and subreapers, single-threaded. */
-#include "backends/process/sandbox/run_files.h"
+/* Owns the files of a run: see directories.h. Runs in inits and subreapers, single-threaded. */
+#include "backends/process/sandbox/directories.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "backends/common/input_file.h"
-#include "backends/process/sandbox/directories.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 

@@ -15,7 +15,6 @@
 
 #include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/mount_fd.h"
-#include "backends/process/sandbox/run_files.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main program of a shell's session in process mode (interpreter/shell/shell_session.h), which
+ * The main program of a shell's session in process mode (interpreter/shell/shell.h), which
  * is written into the view of its sandbox.
  *
  *     code-execute-shell PROGRAM PATH NAME [OPTION ...]
@@ -9,7 +9,7 @@
  */
 #include <unistd.h>
 
-#include "interpreter/shell/shell_session.h"
+#include "interpreter/shell/shell.h"
 
 int main(int count, char **arguments)
 {

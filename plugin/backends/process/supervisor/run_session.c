@@ -9,7 +9,7 @@
 
 #include "backends/process/sandbox/session_program.h"
 #include "base/cleanup.h"
-#include "base/tree_time.h"
+#include "base/process_stat.h"
 #include "protocol/channel.h"
 
 /* For an interpreter to start: more than its init gives it. */

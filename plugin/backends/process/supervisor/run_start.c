@@ -13,7 +13,7 @@
 #include "backends/process/supervisor/run_state.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
-#include "guest/files/remove_tree.h"
+#include "guest/files/file_walk.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)

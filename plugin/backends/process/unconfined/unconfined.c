@@ -18,11 +18,11 @@
 #include "backends/common/descriptor_limit.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/program.h"
+#include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/interpreter_command.h"
-#include "backends/process/sandbox/run_files.h"
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
-#include "guest/files/remove_tree.h"
+#include "guest/files/file_walk.h"
 #include "protocol/wire.h"
 
 #define REPORT_FD  3

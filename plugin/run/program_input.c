@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes inputs of runs. Runs in the gateway, on the thread inside tool_invoke(). */
-#include "program/program_input.h"
+/* Makes inputs of runs: see run.h. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -166,7 +166,7 @@ START_TEST(when_a_cell_is_measured_next)
         {0, 0, 4, 225000},
         {500000, 0, 4, 100000},
         {899999, 0, 4, SESSION_MEASURE_PAUSE_US},
-        {899999, 5000, 4, 5000 * SESSION_MEASURE_SHARE},
+        {899999, 5000, 4, UINT64_C(5000) * SESSION_MEASURE_SHARE},
         {0, 5000, 4, 225000},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

@@ -28,8 +28,7 @@ struct loop {
     uint64_t told_at_ms; /* when it is told that the start takes long; UINT64_MAX: not any more */
     bool ordered_to_end;
     bool lost_backend;
-    bool told_waiting; /* the backend: for answers of tools */
-    bool waited;       /* once at least */
+    struct call_service calls;
     struct run_outcome outcome;
 };
 
@@ -59,6 +58,7 @@ static void order_end(struct loop *loop, enum run_order order)
         return;
     loop->ordered_to_end = true;
     loop->told_at_ms = UINT64_MAX;
+    loop->calls.held_ms = UINT64_MAX;
     const unsigned char byte = (unsigned char)order;
     (void)channel_send(loop->backend.events, &byte, sizeof(byte), NULL,
                        0); /* its death is seen on the socket */
@@ -158,46 +158,23 @@ static void tell_patience(struct loop *loop)
     host_output(loop->run->output.host, TOOL_STREAM_PROGRESS, text, strlen(text));
 }
 
-static bool has_answers(const struct loop *loop)
-{
-    const struct run_calls *calls = loop->run->calls;
-    return calls && !loop->ordered_to_end && loop->backend.tools_fd >= 0 &&
-           calls->has_output(calls->user);
-}
-
 static uint64_t next_wake_ms(const struct loop *loop)
 {
-    const struct run_calls *calls = loop->run->calls;
-    uint64_t due_ms = calls ? calls->due_ms(calls->user) : UINT64_MAX;
+    uint64_t due_ms = call_service_due_ms(&loop->calls);
     uint64_t wake_ms = loop->told_at_ms < loop->deadline_ms ? loop->told_at_ms : loop->deadline_ms;
     return due_ms < wake_ms ? due_ms : wake_ms;
 }
 
-/* The backend knows how much of the wait the program's own computing is; here is only a bound. */
-static void tell_waiting(struct loop *loop, bool waits)
-{
-    const unsigned char order = waits ? RUN_ORDER_WAITS : RUN_ORDER_GOES_ON;
-    if (waits == loop->told_waiting)
-        return;
-    loop->told_waiting = waits;
-    (void)channel_send(loop->backend.events, &order, sizeof(order), NULL, 0);
-    if (!loop->waited && loop->deadline_ms != UINT64_MAX)
-        loop->deadline_ms += loop->run->description->tools_wait_ms;
-    loop->waited = true;
-}
-
-/* Also where nothing has arrived: a call of the program's may have come with its results. */
 static void serve_calls(struct loop *loop)
 {
-    const struct run_calls *calls = loop->run->calls;
-    if (!calls)
-        return;
     if (loop->ordered_to_end)
-        calls->stop(calls->user);
-    else if (!calls->serve(calls->user, loop->backend.tools_fd))
+        call_service_stop(&loop->calls);
+    else if (!call_service_serve(&loop->calls, loop->backend.tools_fd))
         order_end(loop, RUN_ORDER_CANCEL);
-    else if (loop->outcome.started)
-        tell_waiting(loop, calls->is_waiting(calls->user));
+    else if (loop->outcome.started &&
+             call_service_tell_waiting(&loop->calls, loop->backend.events) &&
+             loop->deadline_ms != UINT64_MAX)
+        loop->deadline_ms += loop->run->description->tools_wait_ms;
 }
 
 static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
@@ -209,9 +186,9 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         [LOOP_RESULTS] = {.fd = loop->backend.results_fd, .events = POLLIN},
         [LOOP_FILES] = {.fd = loop->run->files.fd, .events = POLLIN},
         [LOOP_CANCEL] = {.fd = loop->ordered_to_end ? -1 : loop->run->cancel_fd, .events = POLLIN},
-        [LOOP_ARRIVED] = {.fd = loop->run->calls ? loop->run->calls->wake_fd : -1,
-                          .events = POLLIN},
-        [LOOP_ANSWERS] = {.fd = has_answers(loop) ? loop->backend.tools_fd : -1, .events = POLLOUT},
+        [LOOP_ARRIVED] = {.fd = call_service_wake_fd(&loop->calls), .events = POLLIN},
+        [LOOP_ANSWERS] = {.fd = call_service_writable_fd(&loop->calls, loop->backend.tools_fd),
+                          .events = POLLOUT},
     };
     tell_patience(loop);
     int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(next_wake_ms(loop)));
@@ -253,6 +230,7 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
         .drain = {.run = run, .too_much = end_for_output},
         .run = run,
         .backend = BACKEND_RUN_EMPTY,
+        .calls = {.calls = run->calls},
     };
     loop.drain.backend = &loop.backend;
     run->files.fd = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of the gateway's tools that a program makes, as the loops around a run and a cell serve
- * them (run.c, session_run.c); tools/tool_calls.h has the other side. Their frames come with the
+ * them (run.c, cell_loop.c); tools/tool_calls.h has the other side. Their frames come with the
  * program's results. Runs on the thread inside tool_invoke().
  */
 #pragma once
@@ -25,3 +25,26 @@ struct run_calls {
      * serve(). */
     void (*stop)(void *user);
 };
+
+/* One loop's serving of them. All zero but for calls is the beginning. */
+struct call_service {
+    const struct run_calls *calls; /* borrowed; NULL: the program has no tools */
+    uint64_t held_ms;              /* until then the program gets no answers */
+    bool told_waiting;             /* the backend: for answers of tools */
+    bool waited;                   /* once at least */
+};
+
+/* For poll(): readable when serving is due; -1: the program has no tools. */
+int call_service_wake_fd(const struct call_service *service);
+/* For poll(): answers (a socket, or -1) where there is something to write to it, else -1. */
+int call_service_writable_fd(const struct call_service *service, int answers);
+/* When serving is due in any case, on CLOCK_MONOTONIC; UINT64_MAX: it is not. */
+uint64_t call_service_due_ms(const struct call_service *service);
+/* Serves them, also where nothing has arrived: a call may have come with the results. false: an
+ * approver has ended the run. */
+bool call_service_serve(struct call_service *service, int answers);
+/* Tells the backend over events whether the program waits for answers, where that has changed. The
+ * backend knows how much of the wait the program's own computing is. true: it is the first wait,
+ * for which the loop's deadline moves by the whole limit, as it is only a bound. */
+bool call_service_tell_waiting(struct call_service *service, int events);
+void call_service_stop(struct call_service *service);

@@ -3,21 +3,15 @@
 #include "backends/docker/run/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "backends/common/run_input.h"
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/container/run_message.h"
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"
 
-#define INPUT_LIMIT RUN_DESCRIPTION_LIMIT
 /* Containers that are removed while no run waits; beyond it the engine does not keep up. */
 #define LEAVING_LIMIT 16
 /* For a guest to kill its tree and say so, once it was ordered to. */
@@ -53,120 +47,11 @@ void run_fail_engine(struct run *run, const struct engine_fault *fault)
     run_fail(run, failure, 0, fault->message);
 }
 
-static bool read_description(struct run *run, int fd)
-{
-    return run_read_description(fd, &run->description) &&
-           run->description.isolation == RUN_ISOLATION_SANDBOX &&
-           docker_options_read(&run->description.options, &run->options);
-}
-
-/* From here on the secrets are in the message alone, and of the variables those that are the
- * policy's. */
-static bool make_message(struct run *run, int input_fd)
-{
-    size_t length = 0;
-    CLEANUP_FREE unsigned char *input =
-        input_fd >= 0 ? run_read_file(input_fd, INPUT_LIMIT, &length) : NULL;
-    bool made = run_message_make(&run->description, input, length, &run->job.message);
-    if (input)
-        explicit_bzero(input, length);
-    char **own = run->description.environment + run->description.preparation.environment_count;
-    for (char **variable = own; *variable; variable++)
-        explicit_bzero(*variable, strlen(*variable));
-    run->job.collects = run_message_collects(&run->description);
-    return made;
-}
-
 /* The program has all of it, or gets nothing more. */
 static void drop_message(struct run *run)
 {
     run_message_clear(&run->job.message);
     close_fd(TAKE_FD(run->job.inputs));
-}
-
-static bool check_image(const struct run_image *image, struct engine_fault *fault)
-{
-    if (!engine_image_name_is_good(image->name))
-        return engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
-                                "not an image's name: \"%.100s\"", image->name);
-    if (image->require_digest && !engine_image_is_pinned(image->name))
-        return engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
-                                "the policy requires images pinned by digest, and %.100s is not",
-                                image->name);
-    return true;
-}
-
-static void begin_run(struct run *run, const int *fds)
-{
-    struct engine_fault fault;
-    if (!read_description(run, fds[RUN_FD_DESCRIPTION])) {
-        run_fail(run, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
-        return;
-    }
-    if (run->description.purpose == RUN_PURPOSE_PREPARE) {
-        run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "report the preparations");
-        return;
-    }
-    if (!run_tools_take(run, fds[RUN_FD_TOOLS])) {
-        run_fail(run, RUN_FAILURE_INTERNAL, errno, "carry calls of tools");
-        return;
-    }
-    bool session = run_message_is_session(&run->description);
-    if (session && !run_session_take(run, fds[RUN_FD_STDIN])) {
-        run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "keep a session with the image's command");
-        return;
-    }
-    if (!make_message(run, session ? -1 : fds[RUN_FD_STDIN])) {
-        run_fail(run, RUN_FAILURE_INTERNAL, EINVAL, "make the message to the container");
-        return;
-    }
-    if (run->description.purpose == RUN_PURPOSE_SWEEP ||
-        check_image(&run->description.image, &fault))
-        run->engine = engine_find(run->environment, &run->options, &fault);
-    if (run->engine)
-        run_begin_steps(run);
-    else
-        run_fail_engine(run, &fault);
-}
-
-struct run *run_start(struct docker_environment *environment, const int fds[RUN_FD_COUNT])
-{
-    struct run *run = calloc(1, sizeof(*run));
-    if (!run) {
-        run_refuse(fds, ENOMEM, "no memory for the run");
-        return NULL;
-    }
-    run->environment = environment;
-    run->added_cells = -1;
-    for (size_t i = 0; i < JOB_PIPES; i++)
-        run->job.pipes[i] = run->job.next[i] = -1;
-    run->job.run = run;
-    run->event = (struct run_event){
-        .type = RUN_EVENT_ENDED,
-        .exit_code = -1,
-        .usage = {.user_us = RUN_USAGE_UNKNOWN,
-                  .system_us = RUN_USAGE_UNKNOWN,
-                  .peak_memory_bytes = RUN_USAGE_UNKNOWN,
-                  .processes = RUN_USAGE_UNKNOWN,
-                  .memory_kills = RUN_USAGE_UNKNOWN,
-                  .process_refusals = RUN_USAGE_UNKNOWN},
-    };
-    run->socket = fds[RUN_FD_EVENTS];
-    run->job.pipes[JOB_STDOUT] = fds[RUN_FD_STDOUT];
-    run->job.pipes[JOB_STDERR] = fds[RUN_FD_STDERR];
-    run->job.pipes[JOB_RESULTS] = fds[RUN_FD_RESULTS];
-    run->job.pipes[JOB_FILES] = fds[RUN_FD_FILES];
-    run->job.inputs = fds[RUN_FD_INPUTS];
-    for (size_t i = 0; i < JOB_PIPES; i++)
-        if (run->job.pipes[i] >= 0)
-            (void)fcntl(run->job.pipes[i], F_SETFL, O_NONBLOCK);
-    run->started_us = monotonic_us();
-    run->deadline_us = run->started_us + CONTAINER_START_LIMIT_US;
-    begin_run(run, fds);
-    close_fd(fds[RUN_FD_DESCRIPTION]);
-    close_fd(fds[RUN_FD_STDIN]);
-    close_fd(fds[RUN_FD_TOOLS]);
-    return run;
 }
 
 /* Layers of which both the engine's description and the process itself, or the engine's own facts,

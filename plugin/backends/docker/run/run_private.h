@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inner to a run: its state, and the parts that its files offer each other. run.c has its life and
- * the plugin's side, run_steps.c the questions to the engine before there is a container,
- * run_image.c the image; container.h has what then runs it.
+ * Inner to a run: its state, and the parts that its files offer each other. run_start.c has its
+ * beginning, run.c its life and the plugin's side, run_steps.c the questions to the engine before
+ * there is a container, run_image.c the image; container.h has what then runs it.
  */
 #pragma once
 

@@ -827,9 +827,4 @@ OF_BACKENDS = (
     "a_backend_that_is_killed_between_two_cells", "an_idle_session_expires", "an_old_session_expires", "another_policy_ends_it",
     "a_session_has_so_many_cells", "late_output_is_not_the_next_cells", "late_output_between_two_cells", "every_cell_is_audited",
     "sessions_leave_no_descriptors", "a_child_of_the_gateway_ends_none")
-if modes.MODE == "docker":
-    for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_BACKENDS]:
-        del globals()[name]
-
-
-tap.run(globals())
+modes.run_cases(globals(), OF_BACKENDS)

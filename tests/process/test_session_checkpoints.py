@@ -8,7 +8,7 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults", "process")]
 import tap
-from modes import MODE, Provider, adopt_orphans, merged
+from modes import MODE, Provider, adopt_orphans, merged, run_cases
 from provider import ALLOW, NOT_RUN, OK, Host
 
 RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files")
@@ -492,8 +492,4 @@ OF_DOCKER_MODE = (
     "what_shares_memory_is_not_copied", "files_that_cannot_be_copied", "random_numbers_return", "a_program_does_not_see_its_checkpoints",
     "undo_after_the_session_was_stopped", "a_checkpoint_that_was_killed_loses_its_session", "no_signal_of_the_programs_wakes_a_checkpoint",
     "nobody_looks_into_a_checkpoint")
-if MODE == "docker":
-    for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_DOCKER_MODE]:
-        del globals()[name]
-
-tap.run(globals())
+run_cases(globals(), OF_DOCKER_MODE)

@@ -340,13 +340,4 @@ OF_BACKENDS = (
     "who_does_not_heed_it_loses_the_session", "what_is_left_behind_goes_on", "exceptions_that_nobody_handles",
     "input_arguments_and_variables_are_the_cells", "output_is_the_cells", "files_of_a_request_come_into_the_working_directory",
     "code_left_behind_does_not_hold_up_a_cell", "replacing_what_serves_cells")
-if modes.MODE == "docker":
-    for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_BACKENDS]:
-        del globals()[name]
-    files = modes.engine.files_of_node()
-    if not files:
-        tap.skip_all("no Node in the machine's own directories of programs")
-    with modes.engine.image_with(files) as image:
-        POLICY["docker"] = {"images": {"javascript": image}}
-        tap.run(globals())
-tap.run(globals())
+modes.run_with_node(globals(), OF_BACKENDS, POLICY)

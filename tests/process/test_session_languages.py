@@ -307,14 +307,4 @@ OF_BACKENDS = (
     "a_runtime_that_is_missing_leaves_the_session", "an_interpreter_that_cannot_start_leaves_the_session", "files_of_cells_are_the_session_s",
     "late_output_comes_with_a_cell_of_another_language", "a_later_interpreter_has_the_layers_of_the_first",
     "nothing_can_be_undone_beside_another_interpreter", "landlock_restricts_a_later_interpreter", "nobody_looks_into_an_interpreter_that_starts")
-if modes.MODE == "docker":
-    for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_BACKENDS]:
-        del globals()[name]
-    files = modes.engine.files_of_node()
-    if not files:
-        tap.skip_all("no Node in the machine's own directories of programs")
-    with modes.engine.image_with(files) as image:
-        POLICY["docker"] = {"images": {"python": image, "bash": image, "sh": image, "javascript": image}}
-        tap.run(globals())
-
-tap.run(globals())
+modes.run_with_node(globals(), OF_BACKENDS, POLICY, ("python", "bash", "sh", "javascript"))

@@ -338,9 +338,4 @@ OF_BACKENDS = (
     "files_of_a_request_come_into_the_home_directory", "an_interruption_keeps_what_the_cell_has_done",
     "a_cell_that_does_not_heed_it_loses_its_session", "late_output_is_not_the_next_cells", "a_full_disk_can_be_emptied",
     "what_ends_its_session")
-if modes.MODE == "docker":
-    for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_BACKENDS]:
-        del globals()[name]
-
-
-tap.run(globals())
+modes.run_cases(globals(), OF_BACKENDS)

@@ -232,13 +232,4 @@ def test_threads_of_a_cell_cannot_call():
 OF_BACKENDS = ("cells_call_and_keep_their_state", "cells_with_tools_and_without", "a_call_that_is_open_ends_with_its_cell", "code_left_behind_calls_in_a_later_cell",
                "the_end_of_a_cell_is_no_part_of_another_frame", "an_interruption_during_a_call", "interruptions_while_calls_are_written",
                "waiting_is_not_a_cells_computing", "threads_of_a_cell_cannot_call")
-if modes.MODE == "docker":
-    for name in [name for name in globals() if name.startswith("test_") and name.removeprefix("test_") not in OF_BACKENDS]:
-        del globals()[name]
-    files = modes.engine.files_of_node()
-    if not files:
-        tap.skip_all("no Node in the machine's own directories of programs")
-    with modes.engine.image_with(files) as image:
-        POLICY["docker"] = {"images": {"javascript": image}}
-        tap.run(globals())
-tap.run(globals())
+modes.run_with_node(globals(), OF_BACKENDS, POLICY)

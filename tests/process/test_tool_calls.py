@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import engine
 import tap
-from modes import MODE, Provider, adopt_orphans, merged, own_processes
+from modes import MODE, Provider, adopt_orphans, merged, own_processes, run_cases
 from provider import ACCEPTED, INVALID, NOT_RUN, OK, PENDING, UNKNOWN, Host
 from tool_host import ALLOW, DENY, LATER, RAW, ToolHost, add_one, text, tool, value
 
@@ -589,4 +589,4 @@ CARRIED = ("a_call_reaches_the_host_and_its_answer_the_program", "the_program_is
            "computing_while_a_call_is_open_is_charged", "waiting_has_a_bound", "frames_that_are_none", "a_program_that_never_reads",
            "an_answer_of_four_mebibytes", "answers_that_nobody_reads_hold_no_output_up", "a_run_is_cancelled_while_answers_wait",
            "a_program_that_closes_its_ends", "a_child_that_calls_is_the_program", "no_descriptor_is_left_in_the_backend", "the_module_of_python", "the_module_calls_many_at_once", "the_module_raises")
-tap.run(globals() if MODE == "process" else {f"test_{name}": globals()[f"test_{name}"] for name in CARRIED})
+run_cases(globals(), CARRIED)

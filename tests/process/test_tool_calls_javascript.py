@@ -9,7 +9,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import engine
 import tap
-from modes import MODE, POOL, Provider, adopt_orphans
+from modes import MODE, POOL, Provider, adopt_orphans, run_with_node
 from provider import ACCEPTED, NOT_RUN, OK, UNKNOWN
 from tool_host import DENY, ToolHost, add_one, text, value
 
@@ -241,14 +241,6 @@ def test_languages_that_cannot_call():
 CARRIED = ("a_call_reaches_the_host_and_its_answer_the_program", "in_a_container_that_waits_and_in_one_of_its_own", "es_modules_and_a_name_of_the_program",
            "a_hundred_calls_at_once", "large_answers_at_once", "the_largest_call_and_the_largest_answer", "a_rejection_that_nobody_handles_ends_the_program",
            "a_program_that_ends_with_calls_in_flight", "a_program_that_does_not_await", "a_run_is_cancelled_while_the_host_works", "threads_and_children_cannot_call")
-OF_CONTAINERS = ("test_in_a_container_that_waits_and_in_one_of_its_own",)
-
-if MODE == "process":
-    tap.run({name: case for name, case in globals().items() if name not in OF_CONTAINERS})
-else:
-    files = engine.files_of_node()
-    if not files:
-        tap.skip_all("no Node in the machine's own directories of programs")
-    with engine.image_with(files) as image:
-        IMAGES["docker"] = {"images": {"javascript": image}}
-        tap.run({f"test_{name}": globals()[f"test_{name}"] for name in CARRIED})
+if MODE != "docker":
+    del test_in_a_container_that_waits_and_in_one_of_its_own
+run_with_node(globals(), CARRIED, IMAGES)

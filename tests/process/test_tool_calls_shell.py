@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from modes import MODE, Provider, adopt_orphans, merged
+from modes import MODE, Provider, adopt_orphans, merged, run_cases
 from provider import OK, Host
 from tool_host import DENY, ToolHost, add_one, text, value
 from tool_host import tool as definition
@@ -373,4 +373,4 @@ CARRIED = ("each_form_of_answer", "arguments", "errors_and_exit_statuses", "what
            "a_call_that_is_killed_in_the_middle_of_its_answer", "a_call_that_is_killed_while_it_is_written", "answers_that_nobody_has_taken_are_no_obstacle",
            "a_program_that_ends_with_an_open_call", "children_and_the_descriptors", "a_run_without_tools_has_no_command", "the_program_has_its_own_path",
            "the_name_alone_calls_nothing")
-tap.run(globals() if MODE == "process" else {f"test_{name}": globals()[f"test_{name}"] for name in CARRIED})
+run_cases(globals(), CARRIED)

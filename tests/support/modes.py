@@ -102,6 +102,26 @@ class Provider(provider.Provider):
         self.begin()
 
 
+def run_cases(cases, of_docker_mode):
+    """Runs a suite's cases and ends; in docker mode (../docker/meson.build) those of these names alone."""
+    if MODE == "docker":
+        cases = {f"test_{name}": cases[f"test_{name}"] for name in of_docker_mode}
+    tap.run(cases)
+
+
+def run_with_node(cases, of_docker_mode, policy, languages=("javascript",)):
+    """The same, in docker mode in an image that has the machine's Node as well: the policy's member "docker" then says so, for the
+    languages."""
+    if MODE != "docker":
+        tap.run(cases)
+    files = engine.files_of_node()
+    if not files:
+        tap.skip_all("no Node in the machine's own directories of programs")
+    with engine.image_with(files) as image:
+        policy["docker"] = {"images": dict.fromkeys(languages, image)}
+        run_cases(cases, of_docker_mode)
+
+
 def gateway(script, *, before=(), **options):
     """A gateway of its own: a Python process that runs the script with these names imported."""
     names = (f"import json, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"

@@ -9,11 +9,13 @@
 #define TOOL_FRAME_CALL      5 /* its kind, among those of results (results/results.h) */
 #define TOOL_FRAME_HEADER    5 /* bytes ahead of each payload */
 #define TOOL_CALL_HEADER     6 /* u32 number, u16 length of the name; ahead of name and arguments */
+#define TOOL_TOOLS_HEADER    4 /* u32 calls that may be open at the same time; ahead of the tools */
 #define TOOL_ARGUMENTS_LIMIT (1 << 20) /* bytes of one call, whatever the policy allows */
 
 /* The kinds of frames on the reply pipe. */
 enum tool_frame {
-    TOOL_FRAME_TOOLS = 1,  /* the first one, always: a JSON array of the run's tools */
+    /* The first one, always: u32 calls that may be open, a JSON array of the run's tools. */
+    TOOL_FRAME_TOOLS = 1,
     TOOL_FRAME_ANSWER = 2, /* u32 number of the call, u8 form, the rest by form */
 };
 

@@ -51,14 +51,15 @@ static void append(struct answer_queue *queue, const void *bytes, size_t length)
 }
 
 bool answer_queue_begin(struct answer_queue *queue, const struct tool_list *tools,
-                        uint64_t result_bytes)
+                        const struct policy_tools *limits)
 {
     size_t length = 0;
-    CLEANUP_FREE unsigned char *frame = tool_list_frame(tools, &length);
+    CLEANUP_FREE unsigned char *frame =
+        tool_list_frame(tools, (uint32_t)limits->max_in_flight, &length);
     if (!frame || !reserve(queue, length))
         return false;
     append(queue, frame, length);
-    queue->full = length + (size_t)result_bytes + REFUSALS_BYTES;
+    queue->full = length + (size_t)limits->result_bytes + REFUSALS_BYTES;
     return true;
 }
 

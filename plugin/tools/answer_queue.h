@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/policy.h"
 #include "tools/tool_answer.h"
 #include "tools/tool_definition.h"
 
@@ -25,7 +26,7 @@ struct answer_queue {
 
 /* With the first frame, which describes the tools. false: no memory. */
 bool answer_queue_begin(struct answer_queue *queue, const struct tool_list *tools,
-                        uint64_t result_bytes);
+                        const struct policy_tools *limits);
 void answer_queue_clear(struct answer_queue *queue);
 /* Without memory the program hears nothing more, and its read has an end. */
 void answer_queue_add(struct answer_queue *queue, uint32_t number,

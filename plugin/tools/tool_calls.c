@@ -25,6 +25,7 @@ static void remove_call(struct tool_calls *calls, const struct tool_call *call)
     *place = call->next;
     if (calls->end == &call->next)
         calls->end = place;
+    calls->open_bytes -= call->arguments_length;
 }
 
 static void add_row(struct tool_calls *calls, const struct tool_call *call)
@@ -111,9 +112,7 @@ void tool_calls_fail(struct tool_calls *calls, struct tool_call *call, enum tool
 static void fail_listed(struct tool_calls *calls, struct tool_call *call,
                         enum tool_error_code error, const char *message)
 {
-    if (call->state == TOOL_CALL_WAITS)
-        calls->waiting_bytes -= call->arguments_length;
-    else
+    if (call->state != TOOL_CALL_WAITS)
         calls->in_flight--;
     remove_call(calls, call);
     tool_calls_fail(calls, call, error, message);
@@ -203,7 +202,6 @@ static void begin_calls(struct tool_calls *calls)
 {
     struct tool_call *call;
     while ((call = next_call(calls))) {
-        calls->waiting_bytes -= call->arguments_length;
         calls->in_flight++;
         call->state = TOOL_CALL_ASKED; /* it does not wait any more */
         tool_rate_take(&calls->rate, now_us());
@@ -383,8 +381,7 @@ bool tool_calls_begin(struct tool_calls *calls, const struct tool_calls_terms *t
         .serve = serve,
         .stop = stop,
     };
-    if (calls->allowed &&
-        answer_queue_begin(&calls->answers, terms->tools, terms->limits->result_bytes))
+    if (calls->allowed && answer_queue_begin(&calls->answers, terms->tools, terms->limits))
         return true;
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's tools");
     return false;

@@ -43,9 +43,9 @@ struct tool_calls {
     /* By the index of the selection: an approver has allowed all of this run, who was asked when
      * so many tools, and one more, had been called. 0: none has. */
     size_t *allowed;
-    uint64_t made;        /* so many have come */
-    size_t in_flight;     /* an approver or the host has them */
-    size_t waiting_bytes; /* of the arguments of those that wait for their turn */
+    uint64_t made;     /* so many have come */
+    size_t in_flight;  /* an approver or the host has them */
+    size_t open_bytes; /* of the arguments of all that have not ended */
     struct answer_queue answers;
     bool has_ended;         /* nothing is begun any more */
     bool ends_run;          /* an approver wants the run ended */

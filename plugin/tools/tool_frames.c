@@ -94,7 +94,8 @@ static void write_tool(const struct tool_definition *tool, struct json_draft *dr
     json_draft_close(draft, '}');
 }
 
-unsigned char *tool_list_frame(const struct tool_list *tools, size_t *ret_length)
+unsigned char *tool_list_frame(const struct tool_list *tools, uint32_t max_in_flight,
+                               size_t *ret_length)
 {
     struct json_draft draft = {.order = JSON_ORDER_MADE_REAL};
     size_t length = 0;
@@ -103,11 +104,13 @@ unsigned char *tool_list_frame(const struct tool_list *tools, size_t *ret_length
         write_tool(&tools->items[i], &draft);
     json_draft_close(&draft, ']');
     CLEANUP_FREE char *text = json_draft_take(&draft, &length);
-    unsigned char *frame = text ? malloc(FRAME_HEADER_LENGTH + length) : NULL;
+    size_t head = FRAME_HEADER_LENGTH + TOOL_TOOLS_HEADER;
+    unsigned char *frame = text ? malloc(head + length) : NULL;
     if (!frame)
         return NULL;
-    write_header(TOOL_FRAME_TOOLS, length, frame);
-    memcpy(frame + FRAME_HEADER_LENGTH, text, length);
-    *ret_length = FRAME_HEADER_LENGTH + length;
+    write_header(TOOL_FRAME_TOOLS, TOOL_TOOLS_HEADER + length, frame);
+    write_number(max_in_flight, frame + FRAME_HEADER_LENGTH);
+    memcpy(frame + head, text, length);
+    *ret_length = head + length;
     return frame;
 }

@@ -40,4 +40,5 @@ bool tool_call_frame_read(const unsigned char *payload, size_t length, size_t ar
 void tool_answer_frame_header(uint32_t number, const struct tool_answer *answer,
                               unsigned char ret[TOOL_ANSWER_HEADER]);
 /* The whole frame TOOL_FRAME_TOOLS, new, of a list of tool_list_select(). NULL: out of memory. */
-unsigned char *tool_list_frame(const struct tool_list *tools, size_t *ret_length);
+unsigned char *tool_list_frame(const struct tool_list *tools, uint32_t max_in_flight,
+                               size_t *ret_length);

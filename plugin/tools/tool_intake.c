@@ -13,8 +13,9 @@
 #include "tools/tool_frames.h"
 #include "tools/tool_schema.h"
 
-/* Of the arguments of calls that wait for their turn, in lengths of one's. */
-#define WAITING_CALLS_OF_FULL_LENGTH 4
+/* Beside max_in_flight, whose arguments are kept whatever their length is: a program's own side
+ * keeps to that number, so its calls are never too many. */
+#define MORE_CALLS_OF_FULL_LENGTH 4
 
 static void put_message(char ret[TOOL_SCHEMA_MESSAGE_SIZE], const char *message)
 {
@@ -65,8 +66,8 @@ static bool check_call(struct tool_calls *calls, struct tool_call *call, enum to
         put_message(message, "the run has made as many calls as the policy allows");
         return false;
     }
-    if (calls->waiting_bytes + call->arguments_length >
-        WAITING_CALLS_OF_FULL_LENGTH * limits->arguments_bytes) {
+    if (calls->open_bytes + call->arguments_length >
+        (limits->max_in_flight + MORE_CALLS_OF_FULL_LENGTH) * limits->arguments_bytes) {
         put_message(message, "too many calls wait for their turn");
         return false;
     }
@@ -90,7 +91,7 @@ static void append(struct tool_calls *calls, struct tool_call *call)
 {
     *calls->end = call;
     calls->end = &call->next;
-    calls->waiting_bytes += call->arguments_length;
+    calls->open_bytes += call->arguments_length;
 }
 
 static struct tool_call *new_call(struct tool_calls *calls, const struct tool_call_frame *frame)

@@ -11,7 +11,7 @@ import provider as module
 import tap
 from modes import MODE, Provider, adopt_orphans, merged, own_processes
 from provider import ACCEPTED, NOT_RUN, OK
-from tool_host import ALLOW, LATER, ToolHost, add_one, tool, value
+from tool_host import ALLOW, LATER, AtOnce, ToolHost, add_one, tool, value
 
 AMPLE_MS = 120000
 RIGHTS = ("sandbox.exec", "sandbox.exec.files", "sandbox.exec.session", "sandbox.exec.tools")
@@ -87,6 +87,15 @@ def test_a_cell_that_wants_none_has_none():
     tap.equal(printed("import tools, sys\nsys.path.insert(0, '.')\nimport tools as own\nown.mine.append(2)\nprint(own.mine)", session, tools=[], request=own), "[1, 2]\n")
     tap.equal(printed("import tools\nprint(tools.add(x=2), add(x=3))", session), "3 4\n", "ours comes first where there are tools")
     tap.equal(printed("import tools\nprint(tools.mine)", session, tools=[]), "[1, 2]\n", "and the program's own is as it was")
+
+
+def test_as_many_calls_are_open_as_the_policy_allows():
+    code = "with concurrent.futures.ThreadPoolExecutor(40) as pool:\n    print(sum(pool.map(lambda x: tools.add(x=x, y='y' * 3000), range(40))))"
+    for most in (40, 2):
+        use(tools={"max_in_flight": most, "arguments_bytes": 4096, "call_timeout_ms": 20000})
+        session = begin("import concurrent.futures, tools")
+        at_once = AtOnce(most)
+        tap.equal((printed(code, session, at_once.serve), at_once.most), (f"{sum(range(1, 41))}\n", most))
 
 
 def test_a_session_may_get_tools_later():
@@ -426,7 +435,7 @@ def test_no_descriptor_is_left_in_the_backend():
 
 
 # What else is here is about the gateway or Python's module, which are the same in every mode.
-OF_BACKENDS = ("cells_call_and_keep_their_state", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
+OF_BACKENDS = ("cells_call_and_keep_their_state", "as_many_calls_are_open_as_the_policy_allows", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
                "a_thread_calls_behind_its_cell_and_in_a_later_one", "the_end_of_a_cell_is_no_part_of_another_frame",
                "answers_that_a_cell_has_not_read_are_not_the_next_ones", "a_program_with_many_files_keeps_its_tools", "undo_behind_a_call", "waiting_is_not_a_cells_computing",
                "processor_time_is_charged_while_a_call_is_open", "a_cells_waiting_has_a_bound", "an_interruption_during_a_call",

@@ -11,7 +11,7 @@ import provider as module
 import tap
 from modes import Provider, adopt_orphans, merged
 from provider import OK
-from tool_host import ToolHost, add_one, value
+from tool_host import AtOnce, ToolHost, add_one, value
 
 AMPLE_MS = 120000
 INTERRUPTED = "Script execution was interrupted by `SIGINT`"
@@ -58,6 +58,15 @@ def answering_the_second(host, token, call):
         ready = [token for token, call, _ in host.calls if call["arguments"]["x"] == 2] if len(host.calls) == 2 else []
     for token in ready:
         host.reply(token, value(0))
+
+
+def test_as_many_calls_are_open_as_the_policy_allows():
+    code = "console.log((await Promise.all(Array.from({ length: 40 }, (_, x) => tools.add({ x, y: 'y'.repeat(3000) })))).length)"
+    for most in (40, 2):
+        use(tools={"max_in_flight": most, "arguments_bytes": 4096, "call_timeout_ms": 20000})
+        session = begin()
+        at_once = AtOnce(most)
+        tap.equal((printed(code, session, at_once.serve), at_once.most), ("40\n", most))
 
 
 def test_cells_call_and_keep_their_state():

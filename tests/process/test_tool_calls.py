@@ -15,7 +15,7 @@ import engine
 import tap
 from modes import MODE, Provider, adopt_orphans, merged, own_processes, run_cases
 from provider import ACCEPTED, INVALID, NOT_RUN, OK, PENDING, UNKNOWN, Host
-from tool_host import ALLOW, DENY, LATER, RAW, ToolHost, add_one, text, tool, value
+from tool_host import ALLOW, DENY, LATER, RAW, AtOnce, ToolHost, add_one, text, tool, value
 
 AMPLE_MS = 120000
 adopt_orphans()
@@ -233,6 +233,20 @@ def test_no_more_are_in_flight_than_allowed_and_none_is_lost():
         threading.Timer(0.05, answer).start()
     host, result, out = printed("for n in range(1, 101): call(n, 'add', {'x': n * 2})\nprint(sorted(answer()[::2] for _ in range(100)) == sorted((n, str(n * 2).encode()) for n in range(1, 101)))", serve)
     tap.equal((out, max(most), len(result["calls"])), ("True\n", 16, 100))
+
+
+def test_the_module_keeps_to_what_the_policy_allows():
+    """More than sixteen, where it says so; and where it says less, what is too much waits inside, however long its arguments are."""
+    threads = ("import concurrent.futures, tools\nwith concurrent.futures.ThreadPoolExecutor(40) as pool:\n"
+               "    print(sum(pool.map(lambda x: tools.add(x=x, y='y' * 3000), range(40))))")
+    loop = ("import asyncio, tools\nasync def main():\n"
+            "    print(sum(await asyncio.gather(*[tools.aio.add(x=x, y='y' * 3000) for x in range(40)])))\nasyncio.run(main())")
+    for most in (2, 16, 40):
+        use(max_in_flight=most, arguments_bytes=4096, call_timeout_ms=20000)
+        for program in (threads, loop):
+            at_once = AtOnce(most)
+            host, result, out = printed(program, at_once.serve, raw="")
+            tap.equal((out, at_once.most, {row["status"] for row in result["calls"]}), (f"{sum(range(1, 41))}\n", most, {"ok"}), program)
 
 
 def test_answers_in_another_order():

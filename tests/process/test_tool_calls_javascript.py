@@ -11,7 +11,7 @@ import engine
 import tap
 from modes import MODE, POOL, Provider, adopt_orphans, run_with_node
 from provider import ACCEPTED, NOT_RUN, OK, UNKNOWN
-from tool_host import DENY, ToolHost, add_one, text, value
+from tool_host import DENY, AtOnce, ToolHost, add_one, text, value
 
 AMPLE_MS = 120000
 RIGHTS = ("sandbox.exec", "sandbox.exec.tools", "sandbox.exec.files")
@@ -55,6 +55,14 @@ def test_a_call_reaches_the_host_and_its_answer_the_program():
     tap.true(host.calls[0][2].endswith(b'"arguments":{"x":1}}'), host.calls[0][2])
     tap.equal([row["status"] for row in result["calls"]], ["ok"] * 3)
     tap.equal(values_of(run("tools.names().length + 1")[2]), ["2"], "the value of the last expression")
+
+
+def test_as_many_calls_are_open_as_the_policy_allows():
+    program = "const told = await Promise.all(Array.from({ length: 40 }, (_, x) => tools.add({ x, y: 'y'.repeat(3000) })));\nconsole.log(told.reduce((sum, x) => sum + x, 0));"
+    for most in (2, 40):
+        use(max_in_flight=most, arguments_bytes=4096, call_timeout_ms=20000)
+        at_once = AtOnce(most)
+        tap.equal((printed(program, at_once.serve)[2], at_once.most), (f"{sum(range(1, 41))}\n", most))
 
 
 def test_in_a_node_that_waits():

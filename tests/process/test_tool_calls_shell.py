@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from modes import MODE, Provider, adopt_orphans, merged, run_cases
 from provider import OK, Host
-from tool_host import DENY, ToolHost, add_one, text, value
+from tool_host import DENY, AtOnce, ToolHost, add_one, text, value
 from tool_host import tool as definition
 
 AMPLE_MS = 60000
@@ -197,6 +197,14 @@ def test_more_calls_at_the_same_time_than_may_be_open():
     out = printed("y=$(printf %0900d 0); for i in $(seq 40); do tool add \"{\\\"x\\\": $i, \\\"y\\\": \\\"$y\\\"}\" & done; wait",
                   lambda host, token, call: host.reply_later(token, value(call["arguments"]["x"] + 1), 0.05))
     tap.equal(sorted(map(int, out.split())), list(range(2, 42)))
+
+
+def test_as_many_calls_are_open_as_the_policy_allows():
+    for most in (2, 24):
+        use(tools={"max_in_flight": most, "arguments_bytes": 4096, "call_timeout_ms": 20000})
+        at_once = AtOnce(most)
+        out = printed("y=$(printf %03000d 0); for i in $(seq 24); do tool add \"{\\\"x\\\": $i, \\\"y\\\": \\\"$y\\\"}\" & done; wait", at_once.serve)
+        tap.equal((sorted(map(int, out.split())), at_once.most), (list(range(2, 26)), most))
 
 
 def test_a_killed_call_gives_the_next_one_no_wrong_answer():

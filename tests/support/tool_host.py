@@ -34,7 +34,7 @@ def result(number, name, **arguments):
 def code(answered): return json.loads(answered[2])["code"]
 kind, listed = frame()
 assert kind == 1, kind
-listed = json.loads(listed)
+most, listed = int.from_bytes(listed[:4], "little"), json.loads(listed[4:])
 """
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": True}
 
@@ -78,9 +78,25 @@ class ToolHost(Host):
         threading.Timer(seconds, self.reply, (token, reply)).start()
 
 
+class AtOnce:
+    """Answers with one more than x, as add_one(), but none before so many calls are open, or have been. most: as many as were."""
+
+    def __init__(self, count):
+        self.count, self.most, self.open = count, 0, []
+
+    def serve(self, host, token, call):
+        with host.lock:
+            self.open.append((token, value(call["arguments"]["x"] + 1)))
+            self.most = max(self.most, len(self.open))
+            ready = self.open[:] if self.most >= self.count else []
+            del self.open[:len(ready)]
+        for held, reply in ready:
+            host.reply_later(held, reply, 0.01)
+
+
 def add_one(host, token, call):
     """Answers at once: one more than the argument x."""
     host.reply(token, value(call["arguments"].get("x", 0) + 1))
 
 
-__all__ = ["ALLOW", "DENY", "LATER", "RAW", "ToolHost", "add_one", "text", "tool", "value"]
+__all__ = ["ALLOW", "DENY", "LATER", "RAW", "AtOnce", "ToolHost", "add_one", "text", "tool", "value"]

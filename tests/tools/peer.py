@@ -23,6 +23,7 @@ LISTING, ANSWER = 1, 2
 JSON, TEXT, BYTES, CONTENT, ERROR = 1, 2, 3, 4, 5
 HEAD = struct.Struct("<IB")
 SECONDS = 60  # for what never takes long
+IN_FLIGHT = 16  # calls that may be open, where a case says no other number
 
 ECHO = {"name": "echo", "identifier": "echo", "input_schema": {"type": "object"}}
 QUERY = {"name": "query_database", "identifier": "query_database", "title": "Query the database",
@@ -64,8 +65,8 @@ def frame(kind, payload):
     return HEAD.pack(len(payload), kind) + payload
 
 
-def listing(tools=TOOLS):
-    return frame(LISTING, json.dumps(tools).encode())
+def listing(tools=TOOLS, most=IN_FLIGHT):
+    return frame(LISTING, struct.pack("<I", most) + json.dumps(tools).encode())
 
 
 def answer(number, form, data):
@@ -132,7 +133,8 @@ class Peer:
     """A program in Python under way, with its pipes. Use as a context. tools: None where the run has none. begin: writes the runner of a
     backend, which is not ours then."""
 
-    def __init__(self, program, python=sys.executable, tools=TOOLS, files=None, more="", arguments=(), begin=None):
+    def __init__(self, program, python=sys.executable, tools=TOOLS, files=None, more="", arguments=(), begin=None, most=IN_FLIGHT):
+        self.most = most
         start = self.write({"main.py": program, **(files or {})}, tools)
         if begin is not None:
             begin(start)
@@ -166,7 +168,7 @@ class Peer:
         self.guard.daemon = True
         self.guard.start()
         if isinstance(self.tools, list):
-            self.send(listing(self.tools))
+            self.send(listing(self.tools, self.most))
         return self
 
     @staticmethod
@@ -259,7 +261,8 @@ class Peer:
 class NodePeer(Peer):
     """A program in JavaScript. NODE_UNDER_TEST of the environment: another Node. name: of the program's file."""
 
-    def __init__(self, program, tools=TOOLS, files=None, name="main.js"):
+    def __init__(self, program, tools=TOOLS, files=None, name="main.js", most=IN_FLIGHT):
+        self.most = most
         start = self.write({name: program, **(files or {})}, tools)
         (start / "begin.js").write_text(f"require({json.dumps(str(PARTS / 'node/results.js'))}).begin();")
         self.command = [os.environ.get("NODE_UNDER_TEST", "node"), "--require", str(start / "begin.js"), name]

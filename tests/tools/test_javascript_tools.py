@@ -3,15 +3,15 @@
 when the gateway is slow, ends, or answers in another order."""
 import json
 import pathlib
+import select
 import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import tap
-from peer import (ANSWER, HEAD, NodePeer, base64_of, echo, frame, listing, of_bytes, of_content, of_error, of_json, of_text, run)
+from peer import (ANSWER, HEAD, IN_FLIGHT, NodePeer, base64_of, echo, frame, listing, of_bytes, of_content, of_error, of_json, of_text, run)
 
-IN_FLIGHT = 16  # tool_channel.js
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 RESULT = 1  # kind of frame: results.js
 # In the program: the outcome of a promise, or of what throws at once, as a text.
@@ -174,17 +174,19 @@ def test_timers_go_on_while_a_call_is_open():
 
 def test_no_more_are_in_flight_and_none_is_lost():
     program = "const told = await Promise.all(Array.from({ length: 100 }, (_, a) => tools.echo({ a })));\nconsole.log(told.every(({ a }, at) => a === at), told.length);"
-    with peer_of(program) as peer:
-        waiting, last = peer.calls(IN_FLIGHT), 0
-        for _ in range(100 - IN_FLIGHT):
-            call = waiting.pop(last)
-            last = len(waiting) - last  # the newest, the oldest, and so on
-            peer.send(echo(call))
-            waiting.append(peer.next_call())
-        tap.equal(sorted(call.arguments["a"] for call in waiting)[-1], 99)
-        for call in waiting:
-            peer.send(echo(call))
-        tap.equal(peer.end(), "true 100\n")
+    for most in (1, IN_FLIGHT, 100):
+        with peer_of(program, most=most) as peer:
+            waiting, last = peer.calls(most), 0
+            for _ in range(100 - most):
+                tap.equal(select.select([peer.results], [], [], 0)[0], [], f"{most}: more in flight")
+                call = waiting.pop(last)
+                last = len(waiting) - last  # the newest, the oldest, and so on
+                peer.send(echo(call))
+                waiting.append(peer.next_call())
+            tap.equal(sorted(call.arguments["a"] for call in waiting)[-1], 99)
+            for call in waiting:
+                peer.send(echo(call))
+            tap.equal(peer.end(), "true 100\n")
 
 
 def test_a_seventeenth_call_waits():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many calls of tools at once in a real Python, by threads and event loops, with answers in any order and of any size."""
+import itertools
 import os
 import pathlib
 import random
@@ -10,13 +11,11 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import tap
-from peer import Peer, echo, frame, listing, of_error, of_json, of_text, run
-
-IN_FLIGHT = 16  # tool_channel.py
+from peer import IN_FLIGHT, Peer, echo, frame, listing, of_error, of_json, of_text, run
 
 
 def test_answers_in_any_order_come_to_their_calls():
-    """Sixteen are in flight before the first answer comes, and no more than that."""
+    """As many are in flight before the first answer comes as the gateway tells, and no more than that."""
     program = {"threads": """
 import concurrent.futures, tools
 with concurrent.futures.ThreadPoolExecutor(40) as pool:
@@ -27,16 +26,16 @@ async def main():
     print([told["n"] for told in await asyncio.gather(*[tools.aio.echo(n=number) for number in range(40)])] == list(range(40)))
 asyncio.run(main())
 """}
-    for name, text in program.items():
-        with Peer(text) as peer:
-            open_calls, served = peer.calls(IN_FLIGHT), 0
+    for (name, text), most in itertools.product(program.items(), (1, IN_FLIGHT, 40)):
+        with Peer(text, most=most) as peer:
+            open_calls, served = peer.calls(most), 0
             while open_calls:
                 tap.equal(select.select([peer.results], [], [], 0.05)[0], [], f"{name}: more in flight")
                 random.shuffle(open_calls)
                 for call in open_calls:
                     peer.send(echo(call))
                 served += len(open_calls)
-                open_calls = peer.calls(min(IN_FLIGHT, 40 - served))
+                open_calls = peer.calls(min(most, 40 - served))
             tap.equal(peer.end(), "True\n", name)
 
 

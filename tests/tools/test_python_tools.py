@@ -305,7 +305,7 @@ os.dup2(replies[0], 62)
 runner.load("tools")["restart"]()
 def gateway():
     import json
-    payload = json.dumps([{"name": "echo", "identifier": "echo", "input_schema": {}}, {"name": "new", "identifier": "new", "input_schema": {}}]).encode()
+    payload = b"\\1\\0\\0\\0" + json.dumps([{"name": "echo", "identifier": "echo", "input_schema": {}}, {"name": "new", "identifier": "new", "input_schema": {}}]).encode()
     os.write(replies[1], len(payload).to_bytes(4, "little") + b"\\1" + payload)
     os.read(results[0], 4096)
     os.write(replies[1], (7).to_bytes(4, "little") + b"\\2" + (1).to_bytes(4, "little") + b"\\2" + b"ok")

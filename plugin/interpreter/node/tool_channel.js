@@ -17,7 +17,7 @@ const CALL = 5; // kind of frame to the gateway, beside those of results.js
 const LISTING = 1, ANSWER = 2; // kinds of frames from it
 const HEAD = 5; // bytes: u32 length, u8 kind
 const ANSWER_HEAD = 5; // bytes: u32 number, u8 form
-const IN_FLIGHT = 16; // calls without an answer; further ones wait here
+const LISTING_HEAD = 4; // bytes: u32 calls that may be open
 const READ_SIZE = 1 << 16;
 const FRAME_LIMIT = 1 << 30; // a longer one is none
 const PAUSE_MS = 1; // while the pipe is full
@@ -94,6 +94,7 @@ class Channel {
     this.timer = null;
     this.finishesAtExit = unblock !== null; // a cell does so by close()
     this.told = null; // what the gateway tells of the tools
+    this.most = 0; // calls without an answer, as it tells with them; further ones wait here
     this.reader = new FrameReader();
     this.buffer = Buffer.allocUnsafeSlow(READ_SIZE);
     this.input = this.output = null;
@@ -174,7 +175,7 @@ class Channel {
   }
 
   takeFromQueue() {
-    if (this.out.length === 0 && this.queue.length > 0 && this.open.size < IN_FLIGHT) {
+    if (this.out.length === 0 && this.queue.length > 0 && this.open.size < this.most) {
       const call = this.queue.shift();
       const head = Buffer.alloc(6);
       head.writeUInt32LE(++this.number);
@@ -236,7 +237,10 @@ class Channel {
 
   // An answer that nobody waits for is dropped.
   give(kind, payload) {
-    if (kind === LISTING) this.told ??= payload;
+    if (kind === LISTING && this.told === null && payload.length > LISTING_HEAD) {
+      this.most = payload.readUInt32LE();
+      this.told = payload.subarray(LISTING_HEAD);
+    }
     if (kind !== ANSWER || payload.length < ANSWER_HEAD) return;
     const number = payload.readUInt32LE();
     const call = this.open.get(number);

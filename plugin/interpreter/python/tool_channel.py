@@ -10,8 +10,8 @@ from posix import fstat, getpid, read, write
 
 CALL = 5  # kind of frame to the gateway, beside those of results.py
 LISTING, ANSWER = 1, 2  # kinds of frames from it
+NUMBER = 4  # bytes of one, ahead of what either of them says
 ENDED = (0, b"")  # the answer to a call of which there will be none
-IN_FLIGHT = 16  # calls without an answer; further ones wait here
 WHOLE = 4096  # bytes that a pipe takes at once or not at all (PIPE_BUF)
 READ_SIZE = 1 << 16
 PIECES_LIMIT = 64  # of what has come; more are joined
@@ -87,6 +87,7 @@ class Channel:
         self.pipes = identity(results_fd), identity(replies_fd)
         self.lead, self.sending = RLock(), RLock()
         self.numbers, self.ended, self.is_closed, self.loops = count(1), False, False, {}
+        self.most = 0  # calls without an answer, as the gateway tells with the tools; further ones wait here
         self.queue, self.out, self.pieces = deque(), deque(), deque()  # frames as lists of chunks; chunks; what has come
         self.first = ThreadCall()
         self.first.is_queued = True
@@ -167,7 +168,7 @@ class Channel:
         return [frame] if len(frame) <= WHOLE else [frame[at:at + WHOLE] for at in range(0, len(frame), WHOLE)]
 
     def has_room(self):
-        return self.queue and len(self.unanswered) - len(self.queue) < IN_FLIGHT
+        return self.queue and len(self.unanswered) - len(self.queue) < self.most
 
     def send(self, waits=True):
         """What is queued, as far as it may be in flight. One that does not wait leaves it to the thread that sends: that looks again."""
@@ -269,11 +270,15 @@ class Channel:
         return True
 
     def give(self, kind, payload, here):
-        number = int.from_bytes(payload[:4], "little") if kind == ANSWER and len(payload) > 4 else 0
+        told = int.from_bytes(payload[:NUMBER], "little") if len(payload) > NUMBER else 0
+        number = told if kind == ANSWER else 0
         call = self.unanswered.get(number) if number or kind == LISTING else None
-        if call is not None:
-            call.give((payload[4], payload[5:]) if number else (0, payload), here)
-            self.unanswered.pop(number, None)
+        if call is None:
+            return
+        if not number:
+            self.most = told
+        call.give((payload[NUMBER], payload[NUMBER + 1:]) if number else (0, payload[NUMBER:]), here)
+        self.unanswered.pop(number, None)
 
     def wait(self, call):
         while call.answer is None:

@@ -20,6 +20,7 @@
 #include "interpreter/tool_command/tool_locks.h"
 #include "protocol/run_description.h"
 
+#define TOOLS_HEADER    (TOOL_FRAME_HEADER + TOOL_TOOLS_HEADER)
 #define ANSWER_HEADER   (TOOL_FRAME_HEADER + 5) /* u32 number, u8 form */
 #define FRAME_LIMIT     (UINT32_C(1) << 30)     /* bytes; a longer one is none */
 #define TICK_NS         10000                   /* numbers of calls come again after 11 hours */
@@ -35,8 +36,8 @@ static const char no_memory[] = "no memory for the call";
 /* The begin of a frame that has not been taken yet. */
 struct head {
     uint8_t kind;
-    size_t size; /* of the whole frame */
-    uint32_t number;
+    size_t size;     /* of the whole frame */
+    uint32_t number; /* of the call; with the tools: of calls that may be open */
 };
 
 static uint32_t read_number(const unsigned char *bytes)
@@ -72,7 +73,8 @@ static bool read_head(const unsigned char *bytes, size_t length, struct head *re
     if (length < TOOL_FRAME_HEADER)
         return false;
     *ret = (struct head){.kind = bytes[4], .size = (size_t)TOOL_FRAME_HEADER + read_number(bytes)};
-    if (ret->kind != TOOL_FRAME_ANSWER || ret->size < ANSWER_HEADER)
+    bool has_number = ret->kind == TOOL_FRAME_ANSWER || ret->kind == TOOL_FRAME_TOOLS;
+    if (!has_number || ret->size < ANSWER_HEADER)
         return true;
     ret->number = length < ANSWER_HEADER ? 0 : read_number(bytes + TOOL_FRAME_HEADER);
     return length == ANSWER_HEADER;
@@ -156,14 +158,15 @@ static const char *take_next(uint32_t number, struct head *head, unsigned char *
         return cut_off;
     if (!look_at_head(head))
         return no_more_calls;
-    if (head->number != 0 && head->number != number &&
+    bool is_answer = head->kind == TOOL_FRAME_ANSWER;
+    if (is_answer && head->number != 0 && head->number != number &&
         tool_lock_is_held(TOOL_LOCK_NUMBERS + (int64_t)head->number))
         return NULL;
     if (head->kind == TOOL_FRAME_TOOLS)
-        tool_mark_set(TOOL_MARK_LISTING, true);
+        tool_slots_set(head->number);
     const char *problem = take_frame(head, ret);
-    if (!problem && head->kind == TOOL_FRAME_TOOLS)
-        tool_listing_keep(*ret + TOOL_FRAME_HEADER, head->size - TOOL_FRAME_HEADER);
+    if (!problem && head->kind == TOOL_FRAME_TOOLS && head->size > TOOLS_HEADER)
+        tool_listing_keep(*ret + TOOLS_HEADER, head->size - TOOLS_HEADER);
     return problem;
 }
 
@@ -185,7 +188,7 @@ static const char *receive(uint32_t number, struct tool_reply *ret)
             return problem;
         if (!frame) {
             await_other(head.number);
-        } else if (head.number == number) {
+        } else if (head.kind == TOOL_FRAME_ANSWER && head.number == number) {
             *ret = (struct tool_reply){.form = frame[ANSWER_HEADER - 1],
                                        .bytes = frame + ANSWER_HEADER,
                                        .length = head.size - ANSWER_HEADER,
@@ -278,43 +281,47 @@ static const char *send_call(const char *name, size_t name_length, const void *a
 
 /* Further calls wait here, so that no program has more open answers than the gateway keeps. Every
  * lock is given back by the end of the process. */
-static bool enter_slot(void)
+static bool enter_slot(uint32_t slots)
 {
-    for (int slot = 0; slot < TOOL_SLOTS; slot++)
-        if (tool_lock_try(TOOL_LOCK_SLOTS + slot))
+    for (uint32_t slot = 0; slot < slots; slot++)
+        if (tool_lock_try(TOOL_LOCK_SLOTS + (int64_t)slot))
             return true;
-    return tool_lock_take(TOOL_LOCK_SLOTS + getpid() % TOOL_SLOTS);
+    return tool_lock_take(TOOL_LOCK_SLOTS + getpid() % (int64_t)slots);
+}
+
+const char *tool_channel_take_listing(void)
+{
+    const char *problem = NULL;
+    struct head head;
+    CLEANUP_FREE unsigned char *frame = NULL;
+    if (!has_descriptors())
+        return no_descriptors;
+    if (tool_slots() > 0)
+        return NULL;
+    if (!tool_lock_take(TOOL_LOCK_READER))
+        return no_locks;
+    if (tool_slots() == 0)
+        problem = take_next(0, &head, &frame);
+    tool_lock_give_back(TOOL_LOCK_READER);
+    return problem;
 }
 
 const char *tool_channel_call(const char *name, const void *arguments, size_t length,
                               struct tool_reply *ret)
 {
     uint32_t number = 0;
-    if (!has_descriptors())
-        return no_descriptors;
-    if (!enter_slot())
+    const char *problem = tool_channel_take_listing();
+    if (problem)
+        return problem;
+    uint32_t slots = tool_slots();
+    if (slots == 0)
+        return no_more_calls;
+    if (!enter_slot(slots))
         return no_locks;
-    const char *problem = send_call(name, strlen(name), arguments, length, &number);
+    problem = send_call(name, strlen(name), arguments, length, &number);
     if (!problem)
         problem = receive(number, ret);
     if (number != 0) /* those that wait for this one need not wait for what is done with it */
         tool_lock_give_back(TOOL_LOCK_NUMBERS + (int64_t)number);
-    return problem;
-}
-
-const char *tool_channel_take_listing(void)
-{
-    if (!has_descriptors())
-        return no_descriptors;
-    const char *problem = NULL;
-    if (!tool_mark_is_set(TOOL_MARK_LISTING)) {
-        if (!tool_lock_take(TOOL_LOCK_READER))
-            return no_locks;
-        struct head head;
-        CLEANUP_FREE unsigned char *frame = NULL;
-        if (!tool_mark_is_set(TOOL_MARK_LISTING))
-            problem = take_next(0, &head, &frame);
-        tool_lock_give_back(TOOL_LOCK_READER);
-    }
     return problem;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "protocol/run_description.h"
@@ -42,29 +43,35 @@ bool tool_lock_is_held(int64_t lock)
     return fcntl(RUN_RESULTS_FD, F_GETLK, &record) == 0 && record.l_type != F_UNLCK;
 }
 
-/* O_APPEND means nothing to a pipe or a socket, and SO_KEEPALIVE nothing to one without a network.
- */
+/* O_APPEND means nothing to a pipe or a socket. */
 static const int appends[TOOL_MARK_COUNT] = {
     [TOOL_MARK_CALL] = RUN_RESULTS_FD, [TOOL_MARK_ANSWER] = RUN_TOOLS_FD};
 
 bool tool_mark_is_set(enum tool_mark mark)
 {
-    int value = 0;
-    socklen_t length = sizeof(value);
-    if (mark == TOOL_MARK_LISTING)
-        return getsockopt(RUN_TOOLS_FD, SOL_SOCKET, SO_KEEPALIVE, &value, &length) == 0 &&
-               value != 0;
-    value = fcntl(appends[mark], F_GETFL);
+    int value = fcntl(appends[mark], F_GETFL);
     return value >= 0 && (value & O_APPEND) != 0;
 }
 
 void tool_mark_set(enum tool_mark mark, bool is_set)
 {
-    const int value = is_set;
-    if (mark == TOOL_MARK_LISTING) {
-        (void)setsockopt(RUN_TOOLS_FD, SOL_SOCKET, SO_KEEPALIVE, &value, sizeof(value));
-        return;
-    }
     int flags = fcntl(appends[mark], F_GETFL);
     (void)fcntl(appends[mark], F_SETFL, is_set ? flags | O_APPEND : flags & ~O_APPEND);
+}
+
+/* In the time limit of sending, in seconds: the socket is shut down for that. */
+uint32_t tool_slots(void)
+{
+    struct timeval limit = {.tv_sec = 0};
+    socklen_t length = sizeof(limit);
+    if (getsockopt(RUN_TOOLS_FD, SOL_SOCKET, SO_SNDTIMEO, &limit, &length) < 0 ||
+        limit.tv_sec < 0 || limit.tv_sec > TOOL_SLOTS_MOST)
+        return 0;
+    return (uint32_t)limit.tv_sec;
+}
+
+void tool_slots_set(uint32_t slots)
+{
+    const struct timeval limit = {.tv_sec = slots < TOOL_SLOTS_MOST ? slots : TOOL_SLOTS_MOST};
+    (void)setsockopt(RUN_TOOLS_FD, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }

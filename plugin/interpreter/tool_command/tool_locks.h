@@ -10,16 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TOOL_SLOTS_MOST 1024
+
 /* Where none of them waits for a further one but in this order: a slot, the sender, a number; or
  * the reader alone. Who holds the reader's waits for no other. */
 enum tool_lock {
-    TOOL_LOCK_SENDER,      /* writes a call */
-    TOOL_LOCK_READER,      /* takes what has come */
-    TOOL_LOCK_SLOTS,       /* TOOL_SLOTS of them: a call that is open */
-    TOOL_LOCK_NUMBERS = 64 /* plus the number of a call: its answer is awaited */
+    TOOL_LOCK_SENDER,        /* writes a call */
+    TOOL_LOCK_READER,        /* takes what has come */
+    TOOL_LOCK_SLOTS,         /* tool_slots() of them: a call that is open */
+    TOOL_LOCK_NUMBERS = 4096 /* plus the number of a call: its answer is awaited */
 };
-
-#define TOOL_SLOTS 16
 
 /* false: another process holds it, or there are no locks here. */
 bool tool_lock_try(int64_t lock);
@@ -30,11 +30,14 @@ void tool_lock_give_back(int64_t lock);
 bool tool_lock_is_held(int64_t lock);
 
 enum tool_mark {
-    TOOL_MARK_CALL,    /* a call is written in several pieces */
-    TOOL_MARK_ANSWER,  /* an answer is read in several pieces */
-    TOOL_MARK_LISTING, /* what the gateway tells of the tools was taken */
+    TOOL_MARK_CALL,   /* a call is written in several pieces */
+    TOOL_MARK_ANSWER, /* an answer is read in several pieces */
     TOOL_MARK_COUNT
 };
 
 bool tool_mark_is_set(enum tool_mark mark);
 void tool_mark_set(enum tool_mark mark, bool is_set);
+
+/* How many calls may be open, as the gateway tells with the tools. 0: nobody has taken that yet. */
+uint32_t tool_slots(void);
+void tool_slots_set(uint32_t slots);

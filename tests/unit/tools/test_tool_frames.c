@@ -113,12 +113,13 @@ START_TEST(writes_the_tools)
     size_t length = 0;
     ck_assert_msg(tool_list_read(&place, json, &all), "%s", error.message);
     ck_assert(tool_list_select(&all, patterns, NULL, &chosen, &error));
-    CLEANUP_FREE unsigned char *frame = tool_list_frame(&chosen, &length);
+    CLEANUP_FREE unsigned char *frame = tool_list_frame(&chosen, 0x0102, &length);
     ck_assert_ptr_nonnull(frame);
-    ck_assert_uint_eq(length, 5 + strlen(text));
-    ck_assert_uint_eq(frame[0], strlen(text));
+    ck_assert_uint_eq(length, 5 + 4 + strlen(text));
+    ck_assert_uint_eq(frame[0], 4 + strlen(text));
     ck_assert_uint_eq(frame[4], 1);
-    ck_assert_mem_eq(frame + 5, text, strlen(text));
+    ck_assert_mem_eq(frame + 5, "\x02\x01\0\0", 4);
+    ck_assert_mem_eq(frame + 5 + 4, text, strlen(text));
 }
 END_TEST
 

@@ -149,6 +149,11 @@ bool audit_record_tool_call(const struct call *call, const struct tool_call *too
     json_draft_integer(&record, "arguments_bytes", (int64_t)tool_call->arguments_length);
     json_draft_string(&record, "call_sha256", tool_call->sha256);
     write_cell(&record, call);
+    json_draft_string(&record, "decision",
+                      tool_call->approver[0] != '\0' ? approval_answer_name(tool_call->decision)
+                                                     : NULL);
+    tool_flow_write_verdict(&call->tool_flow, &call->configuration.policy->tools, tool_call->name,
+                            &tool_call->flow, &record);
     if (has_ended) {
         json_draft_integer(&record, "answer_bytes", (int64_t)tool_call->answer_bytes);
         json_draft_integer(&record, "duration_ms", (int64_t)tool_call->duration_ms);

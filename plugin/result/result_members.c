@@ -329,7 +329,7 @@ static const struct result_member members[] = {
      .optional = true,
      .description =
          "the tools that the program has called, the first 256: seq, tool, status, code, "
-         "duration_ms, bytes_in, bytes_out, call_sha256, approved_by",
+         "duration_ms, bytes_in, bytes_out, call_sha256, approved_by, decision, flow",
      .write = write_calls,
      .is_given = has_calls,
      .brief = true},

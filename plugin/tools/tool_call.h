@@ -50,6 +50,7 @@ struct tool_call {
     uint64_t deadline_ms;
     uint64_t token;                     /* of the approval or of the host's answer */
     char approver[APPROVAL_TEXT_LIMIT]; /* "": nobody was asked */
+    enum approval_answer decision;      /* the approver's, to this call or an earlier one */
     /* Once it has ended. */
     enum tool_call_status status;
     enum tool_error_code error; /* where the status is not OK */

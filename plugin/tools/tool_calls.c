@@ -45,8 +45,13 @@ static void add_row(struct tool_calls *calls, const struct tool_call *call)
     json_draft_integer(rows, "bytes_out", (int64_t)call->answer_bytes);
     if (call->sha256[0] != '\0')
         json_draft_string(rows, "call_sha256", call->sha256);
-    if (call->approver[0] != '\0')
+    if (call->approver[0] != '\0') {
         json_draft_string(rows, "approved_by", call->approver);
+        json_draft_string(rows, "decision", approval_answer_name(call->decision));
+    }
+    if (call->flow.decision != APPROVAL_ALLOW)
+        tool_flow_write_verdict(calls->terms.flow, calls->terms.limits, call->name, &call->flow,
+                                rows);
     json_draft_close(rows, '}');
 }
 
@@ -129,14 +134,32 @@ static void withdraw(struct tool_calls *calls, struct tool_call *call)
         gate->withdraw(gate->user, call);
 }
 
-/* Who has allowed all calls of the run knew of the tools that had been called by then. */
-static bool needs_approval(const struct tool_calls *calls, const struct tool_call *call)
+static struct tool_allowance *allowance_of(const struct tool_calls *calls,
+                                           const struct tool_call *call)
 {
-    size_t allowed = calls->allowed[call->tool - calls->terms.tools->items];
-    bool is_asked_for =
-        call->tool->approval == TOOL_APPROVAL_ASK || call->flow.decision == APPROVAL_ASK;
-    return call->tool->approval == TOOL_APPROVAL_ALWAYS_ASK ||
-           (is_asked_for && allowed <= call->flow.newest);
+    return &calls->allowed[call->tool - calls->terms.tools->items];
+}
+
+static void approve(struct tool_call *call, const char *approver, enum approval_answer decision)
+{
+    (void)snprintf(call->approver, sizeof(call->approver), "%s",
+                   approver[0] != '\0' ? approver : "host");
+    call->decision = decision;
+}
+
+/* Is nobody to be asked any more? Who has allowed all calls of the run knew of the tools that had
+ * been called by then. */
+static bool is_approved(const struct tool_calls *calls, struct tool_call *call)
+{
+    const struct tool_allowance *allowance = allowance_of(calls, call);
+    if (call->tool->approval == TOOL_APPROVAL_ALWAYS_ASK)
+        return false;
+    if (call->tool->approval != TOOL_APPROVAL_ASK && call->flow.decision != APPROVAL_ASK)
+        return true;
+    if (allowance->seen <= call->flow.newest)
+        return false;
+    approve(call, allowance->approver, APPROVAL_ANSWER_ALLOW_RUN);
+    return true;
 }
 
 static uint64_t time_left(const struct tool_call *call)
@@ -177,7 +200,7 @@ static void ask_approver(struct tool_calls *calls, struct tool_call *call)
     if (verdict == TOOL_VERDICT_LATER || !tool_inbox_forget(&calls->inbox, call->token))
         return;
     if (verdict == TOOL_VERDICT_ALLOW) {
-        (void)snprintf(call->approver, sizeof(call->approver), "host");
+        approve(call, "", APPROVAL_ANSWER_ALLOW_ONCE);
         open_call(calls, call);
     } else if (verdict == TOOL_VERDICT_PENDING)
         fail_listed(calls, call, TOOL_ERROR_APPROVAL_PENDING,
@@ -205,10 +228,10 @@ static void begin_calls(struct tool_calls *calls)
         calls->in_flight++;
         call->state = TOOL_CALL_ASKED; /* it does not wait any more */
         tool_rate_take(&calls->rate, now_us());
-        if (needs_approval(calls, call))
-            ask_approver(calls, call);
-        else
+        if (is_approved(calls, call))
             open_call(calls, call);
+        else
+            ask_approver(calls, call);
     }
 }
 
@@ -244,12 +267,12 @@ static void take_decision(struct tool_calls *calls, struct tool_call *call,
                     is_good && decision.reason[0] != '\0' ? decision.reason : "approval denied");
         return;
     }
-    size_t *allowed = &calls->allowed[call->tool - calls->terms.tools->items];
-    if (all && *allowed <= call->flow.seen)
-        *allowed = call->flow.seen + 1;
-    memcpy(call->approver, decision.approver, sizeof(call->approver));
-    if (call->approver[0] == '\0')
-        (void)snprintf(call->approver, sizeof(call->approver), "host");
+    struct tool_allowance *allowance = allowance_of(calls, call);
+    approve(call, decision.approver, decision.answer);
+    if (all && allowance->seen <= call->flow.seen) {
+        allowance->seen = call->flow.seen + 1;
+        memcpy(allowance->approver, call->approver, sizeof(allowance->approver));
+    }
     open_call(calls, call);
 }
 
@@ -367,7 +390,7 @@ bool tool_calls_begin(struct tool_calls *calls, const struct tool_calls_terms *t
         .inbox = {.wake_fd = -1},
         .rate = {.per_s = terms->limits->rate_per_s},
         .rows = {.order = JSON_ORDER_MADE},
-        .allowed = calloc(terms->tools->count + 1, sizeof(size_t)),
+        .allowed = calloc(terms->tools->count + 1, sizeof(struct tool_allowance)),
     };
     calls->end = &calls->first;
     if (!tool_inbox_open(&calls->inbox, error))

@@ -33,6 +33,12 @@ struct tool_calls_terms {
     struct tool_gate gate;
 };
 
+/* An approver's answer for all calls of one tool in this run. {0}: there is none. */
+struct tool_allowance {
+    size_t seen; /* so many tools, and one more, had been called when the question was made */
+    char approver[APPROVAL_TEXT_LIMIT];
+};
+
 struct tool_calls {
     struct tool_calls_terms terms;
     struct tool_inbox inbox;
@@ -40,12 +46,10 @@ struct tool_calls {
     struct tool_rate rate;
     struct tool_call *first; /* that have not ended, oldest first */
     struct tool_call **end;
-    /* By the index of the selection: an approver has allowed all of this run, who was asked when
-     * so many tools, and one more, had been called. 0: none has. */
-    size_t *allowed;
-    uint64_t made;     /* so many have come */
-    size_t in_flight;  /* an approver or the host has them */
-    size_t open_bytes; /* of the arguments of all that have not ended */
+    struct tool_allowance *allowed; /* by the index of the selection */
+    uint64_t made;                  /* so many have come */
+    size_t in_flight;               /* an approver or the host has them */
+    size_t open_bytes;              /* of the arguments of all that have not ended */
     struct answer_queue answers;
     bool has_ended;         /* nothing is begun any more */
     bool ends_run;          /* an approver wants the run ended */

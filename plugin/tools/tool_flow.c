@@ -59,13 +59,29 @@ struct tool_flow_verdict tool_flow_judge(const struct tool_flow *flow,
     return verdict;
 }
 
-const char *tool_flow_denied_by(const struct tool_flow *flow, const struct policy_tools *policy,
-                                const char *name)
+const char *tool_flow_reason(const struct tool_flow *flow, const struct policy_tools *policy,
+                             const char *name, const struct tool_flow_verdict *verdict)
 {
-    for (size_t i = 0; i < flow->count; i++)
-        if (decide(policy, flow->names[i], name) == APPROVAL_DENY)
+    if (verdict->decision == APPROVAL_ALLOW)
+        return NULL;
+    for (size_t i = 0; i < verdict->seen; i++)
+        if (decide(policy, flow->names[i], name) == verdict->decision)
             return flow->names[i];
     return ANY;
+}
+
+void tool_flow_write_verdict(const struct tool_flow *flow, const struct policy_tools *policy,
+                             const char *name, const struct tool_flow_verdict *verdict,
+                             struct json_draft *draft)
+{
+    if (verdict->decision == APPROVAL_ALLOW) {
+        json_draft_string(draft, "flow", NULL);
+        return;
+    }
+    json_draft_open(draft, "flow", '{');
+    json_draft_string(draft, "after", tool_flow_reason(flow, policy, name, verdict));
+    json_draft_string(draft, "decision", verdict->decision == APPROVAL_ASK ? "ask" : "deny");
+    json_draft_close(draft, '}');
 }
 
 void tool_flow_write(const struct tool_flow *flow, const struct policy_tools *policy,

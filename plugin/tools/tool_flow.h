@@ -34,9 +34,14 @@ void tool_flow_clear(struct tool_flow *flow);
 
 struct tool_flow_verdict tool_flow_judge(const struct tool_flow *flow,
                                          const struct policy_tools *policy, const char *name);
-/* Of one that denies: the first name by which it does, or "*" where that may have been any. */
-const char *tool_flow_denied_by(const struct tool_flow *flow, const struct policy_tools *policy,
-                                const char *name);
+/* The first name by which the verdict is what it is, or "*" where that may have been any; NULL: it
+ * allows. */
+const char *tool_flow_reason(const struct tool_flow *flow, const struct policy_tools *policy,
+                             const char *name, const struct tool_flow_verdict *verdict);
+/* The member "flow": decision and reason, or null. */
+void tool_flow_write_verdict(const struct tool_flow *flow, const struct policy_tools *policy,
+                             const char *name, const struct tool_flow_verdict *verdict,
+                             struct json_draft *draft);
 /* The names by which somebody is asked about the call of that verdict, as an array. */
 void tool_flow_write(const struct tool_flow *flow, const struct policy_tools *policy,
                      const char *name, const struct tool_flow_verdict *verdict, const char *member,

@@ -48,7 +48,7 @@ static bool check_flow(struct tool_calls *calls, struct tool_call *call,
     if (call->flow.decision == APPROVAL_DENY) {
         (void)snprintf(message, TOOL_SCHEMA_MESSAGE_SIZE,
                        "the policy does not allow %s any more once %s has been called", call->name,
-                       tool_flow_denied_by(flow, policy, call->name));
+                       tool_flow_reason(flow, policy, call->name, &call->flow));
         return false;
     }
     tool_flow_note(flow, call->name);

@@ -167,6 +167,38 @@ def test_an_allowance_comes_late():
     tap.equal((result["stdout"], len(host.requests)), ("(2, 1)\n(1, 1)\napproval_denied\n", 2), result)
 
 
+def recorded(host, result):
+    """By the number of the call: who has allowed it, by which answer, and what a flow has said; the row of the result says the same."""
+    told = {}
+    for record in host.records:
+        if record["event"] in ("tool_call", "tool_call_end"):
+            about = tuple(record[name] for name in ("approver", "decision", "flow"))
+            tap.equal(told.setdefault(record["seq"], about), about, record)
+    rows = {row["seq"]: tuple(row.get(name) for name in ("approved_by", "decision", "flow")) for row in result["calls"]}
+    tap.equal(rows, told)
+    return [told[seq] for seq in sorted(told)]
+
+
+def test_the_records_say_by_which_answer_and_which_flow():
+    use(flows=[{**SENDING, "decision": "ask"}, {"after": ["add"], "then": ["send_*"], "decision": "deny"}])
+    tools = [tool("send_email", "ask"), tool("read_inbox"), tool("files.read"), tool("add")]
+    answers = iter([{"decision": "allow_run", "approver": "ann"}, {"decision": "allow_once", "approver": "bob"}, {"decision": "allow_run", "approver": "eve"}, ALLOW])
+    host, result, said = outcomes("send_email send_email read_inbox send_email send_email send_email files.read send_email read_inbox add send_email", tools=tools,
+                                  decide=lambda question: next(answers))
+    tap.equal(said, ["1"] * 10 + ["policy_denied"])
+    asked, denied = {"after": "read_inbox", "decision": "ask"}, {"after": "add", "decision": "deny"}
+    free = (None, None, None)
+    tap.equal(recorded(host, result),
+              [("ann", "allow_run", None), ("ann", "allow_run", None), free, ("bob", "allow_once", asked), ("eve", "allow_run", asked), ("eve", "allow_run", asked), free,
+               ("host", "allow_once", asked), free, free, (None, None, denied)])
+
+
+def test_the_records_of_a_call_that_nobody_allows():
+    use(flows=[{**SENDING, "decision": "ask"}])
+    host, result, said = outcomes("read_inbox send_email", tools=MAIL, decide=lambda question: {"decision": "deny", "approver": "ann"})
+    tap.equal((said, recorded(host, result)), (["1", "approval_denied"], [(None, None, None), (None, None, {"after": "read_inbox", "decision": "ask"})]))
+
+
 def test_always_ask_stays_so_in_a_flow():
     use(flows=[{**SENDING, "decision": "ask"}])
     host, _, said = outcomes("read_inbox send_email send_email", tools=[tool("send_email", "always_ask"), tool("read_inbox")],

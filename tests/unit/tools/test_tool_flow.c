@@ -52,6 +52,17 @@ static char *written(const struct tool_flow *flow, const char *name,
     return json_draft_take(&draft, &length);
 }
 
+static char *told_flow(const struct tool_flow *flow, const char *name,
+                       const struct tool_flow_verdict *verdict)
+{
+    struct json_draft draft = {.order = JSON_ORDER_MADE};
+    size_t length = 0;
+    json_draft_open(&draft, NULL, '{');
+    tool_flow_write_verdict(flow, &policy, name, verdict, &draft);
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, &length);
+}
+
 START_TEST(judges_by_what_was_called)
 {
     struct tool_flow flow = {0};
@@ -66,8 +77,13 @@ START_TEST(judges_by_what_was_called)
         ck_assert_str_eq(text, judged[_i].asked_by);
     }
     if (judged[_i].denied_by)
-        ck_assert_str_eq(tool_flow_denied_by(&flow, &policy, judged[_i].name),
+        ck_assert_str_eq(tool_flow_reason(&flow, &policy, judged[_i].name, &verdict),
                          judged[_i].denied_by);
+    CLEANUP_FREE char *told = told_flow(&flow, judged[_i].name, &verdict);
+    ck_assert_ptr_nonnull(strstr(told, judged[_i].decision == APPROVAL_ALLOW ? "null"
+                                       : judged[_i].denied_by
+                                           ? "{\"after\":\"jira.find\",\"decision\":\"deny\"}"
+                                           : "\"decision\":\"ask\"}"));
     tool_flow_clear(&flow);
 }
 END_TEST
@@ -108,7 +124,7 @@ START_TEST(what_is_forgotten_may_have_been_any)
     tool_flow_note(&flow, "another");
     struct tool_flow_verdict verdict = tool_flow_judge(&flow, &policy, "send_email");
     ck_assert_int_eq(verdict.decision, APPROVAL_DENY);
-    ck_assert_str_eq(tool_flow_denied_by(&flow, &policy, "send_email"), "*");
+    ck_assert_str_eq(tool_flow_reason(&flow, &policy, "send_email", &verdict), "*");
     verdict = tool_flow_judge(&flow, &policy, "jira.find");
     ck_assert_int_eq(verdict.decision, APPROVAL_ASK);
     ck_assert_uint_eq(verdict.newest, SIZE_MAX);

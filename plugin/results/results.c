@@ -53,6 +53,8 @@ static enum frame_verdict judge(void *user, uint8_t kind, size_t length)
         return FRAME_KEEP;
     results->refused =
         kind < RESULT_FRAME_RESULT || kind > RESULT_FRAME_OMITTED || length > RESULT_FRAME_LIMIT;
+    if (results->refused && results->calls)
+        tool_calls_lose(results->calls);
     if (results->refused)
         return FRAME_REFUSE;
     enum result_omission omission = judge_frame(results, kind, length);

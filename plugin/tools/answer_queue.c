@@ -87,9 +87,14 @@ void answer_queue_add(struct answer_queue *queue, uint32_t number, const struct 
         queue->errors += sizeof(head) + answer->length;
 }
 
+void answer_queue_end(struct answer_queue *queue)
+{
+    queue->is_last = !queue->has_closed;
+}
+
 bool answer_queue_has_some(const struct answer_queue *queue)
 {
-    return waiting(queue) > 0;
+    return waiting(queue) > 0 || queue->is_last;
 }
 
 bool answer_queue_is_full(const struct answer_queue *queue)
@@ -104,8 +109,6 @@ bool answer_queue_is_flooded(const struct answer_queue *queue)
 
 void answer_queue_write(struct answer_queue *queue, int socket)
 {
-    if (queue->has_closed && socket >= 0)
-        (void)shutdown(socket, SHUT_RDWR);
     while (socket >= 0 && waiting(queue) > 0) {
         ssize_t sent =
             send(socket, queue->bytes + queue->sent, waiting(queue), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -123,4 +126,8 @@ void answer_queue_write(struct answer_queue *queue, int socket)
         queue->length = 0;
         queue->sent = 0;
     }
+    if (socket >= 0 && waiting(queue) == 0 && queue->is_last)
+        answer_queue_clear(queue);
+    if (socket >= 0 && queue->has_closed)
+        (void)shutdown(socket, SHUT_RDWR);
 }

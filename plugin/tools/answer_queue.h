@@ -21,6 +21,7 @@ struct answer_queue {
     size_t sent;
     size_t full;     /* from so many bytes that wait on, nothing more is begun */
     size_t errors;   /* bytes of errors that were added, less what has been sent since */
+    bool is_last;    /* behind what waits the socket is shut down */
     bool has_closed; /* the program reads no answer any more */
 };
 
@@ -31,6 +32,9 @@ void answer_queue_clear(struct answer_queue *queue);
 /* Without memory the program hears nothing more, and its read has an end. */
 void answer_queue_add(struct answer_queue *queue, uint32_t number,
                       const struct tool_answer *answer);
+/* Nothing more is added: the program's read has an end behind what waits. */
+void answer_queue_end(struct answer_queue *queue);
+/* Is there something to do for answer_queue_write()? */
 bool answer_queue_has_some(const struct answer_queue *queue);
 /* Nothing more is begun: the answers to what is under way wait behind these. */
 bool answer_queue_is_full(const struct answer_queue *queue);

@@ -371,15 +371,26 @@ static bool serve(void *user, int answers)
     return !calls->ends_run;
 }
 
-static void stop(void *user)
+static void fail_all(struct tool_calls *calls, enum tool_error_code error, const char *message)
 {
-    struct tool_calls *calls = user;
     calls->has_ended = true;
     while (calls->first) {
         struct tool_call *call = calls->first;
         withdraw(calls, call);
-        fail_listed(calls, call, TOOL_ERROR_CANCELLED, TOOL_CALLS_ENDED);
+        fail_listed(calls, call, error, message);
     }
+}
+
+static void stop(void *user)
+{
+    fail_all(user, TOOL_ERROR_CANCELLED, TOOL_CALLS_ENDED);
+}
+
+void tool_calls_lose(struct tool_calls *calls)
+{
+    fail_all(calls, TOOL_ERROR_UNAVAILABLE,
+             "the program has written something else than calls to their descriptor");
+    answer_queue_end(&calls->answers);
 }
 
 bool tool_calls_begin(struct tool_calls *calls, const struct tool_calls_terms *terms,

@@ -63,6 +63,9 @@ bool tool_calls_begin(struct tool_calls *calls, const struct tool_calls_terms *t
 /* A frame of the program's: may it come, and here it is. */
 enum frame_verdict tool_calls_judge(size_t length);
 void tool_calls_take(struct tool_calls *calls, const unsigned char *payload, size_t length);
+/* The program's stream is not understood any more, so no call can come: what is open fails, and so
+ * does, at once, whatever the program calls from now on. */
+void tool_calls_lose(struct tool_calls *calls);
 /* Ends one that is in no list: the program hears that code, and the call is released. */
 void tool_calls_fail(struct tool_calls *calls, struct tool_call *call, enum tool_error_code error,
                      const char *message);

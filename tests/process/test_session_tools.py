@@ -98,6 +98,15 @@ def test_as_many_calls_are_open_as_the_policy_allows():
         tap.equal((printed(code, session, at_once.serve), at_once.most), (f"{sum(range(1, 41))}\n", most))
 
 
+def test_behind_what_is_no_frame_calls_fail_at_once():
+    """The cell's own end is not understood either: so it lasts until its time is over, and is undone."""
+    use()
+    session = begin(CODES)
+    host, _, result = call("import os\nos.write(63, b'\\xff' * 5)\nprint(code(tools.add, x=1), code(tools.add, x=2), flush=True)", session,
+                           request={"timeout_ms": 1000})
+    tap.equal((result["status"], result["stdout"], host.calls, result["session"]["state"]), ("timeout", "unavailable unavailable\n", [], "restored"), result)
+
+
 def test_a_session_may_get_tools_later():
     use()
     session = begin("x = 1", tools=())
@@ -435,7 +444,7 @@ def test_no_descriptor_is_left_in_the_backend():
 
 
 # What else is here is about the gateway or Python's module, which are the same in every mode.
-OF_BACKENDS = ("cells_call_and_keep_their_state", "as_many_calls_are_open_as_the_policy_allows", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
+OF_BACKENDS = ("cells_call_and_keep_their_state", "as_many_calls_are_open_as_the_policy_allows", "behind_what_is_no_frame_calls_fail_at_once", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
                "a_thread_calls_behind_its_cell_and_in_a_later_one", "the_end_of_a_cell_is_no_part_of_another_frame",
                "answers_that_a_cell_has_not_read_are_not_the_next_ones", "a_program_with_many_files_keeps_its_tools", "undo_behind_a_call", "waiting_is_not_a_cells_computing",
                "processor_time_is_charged_while_a_call_is_open", "a_cells_waiting_has_a_bound", "an_interruption_during_a_call",

@@ -235,6 +235,24 @@ def test_no_more_are_in_flight_than_allowed_and_none_is_lost():
     tap.equal((out, max(most), len(result["calls"])), ("True\n", 16, 100))
 
 
+def test_behind_what_is_no_frame_calls_fail_at_once():
+    """Whether the module has been used before or not; the call that is open then fails too, and the host hears so."""
+    use()
+    spoil = "import os\nos.write(63, b'\\xff' * 5)\n"
+    codes = "def code(x):\n    try: return tools.add(x=x)\n    except tools.ToolError as error: return error.code\n"
+    after = codes + "import tools\nprint(code(1), code(2))"
+    tap.equal(printed(spoil + after, raw="")[2], "unavailable unavailable\n")
+    host, result, out = printed("import tools\nprint(tools.add(x=1))\n" + spoil + after, raw="")
+    tap.equal((out, len(host.calls)), ("2\nunavailable unavailable\n", 1))
+    tap.true(any("not understood" in note for note in result["notes"]), result["notes"])
+    open_call = codes + ("import threading, tools\nthread = threading.Thread(target=lambda: print(code(1), flush=True))\nthread.start()\n"
+                         "while code(2) != 3: pass\n" + spoil + "thread.join()\nprint(code(3))")
+    host, result, out = printed(open_call, lambda host, token, call: None if call["arguments"]["x"] == 1 else add_one(host, token, call), raw="")
+    tap.equal(out, "unavailable\nunavailable\n")
+    [(token, _, _)] = [entry for entry in host.calls if entry[1]["arguments"]["x"] == 1]
+    tap.equal((host.cancelled, {(row["status"], row.get("code")) for row in result["calls"]}), ([token], {("ok", None), ("error", "unavailable")}))
+
+
 def test_the_module_keeps_to_what_the_policy_allows():
     """More than sixteen, where it says so; and where it says less, what is too much waits inside, however long its arguments are."""
     threads = ("import concurrent.futures, tools\nwith concurrent.futures.ThreadPoolExecutor(40) as pool:\n"
@@ -600,7 +618,8 @@ def test_a_program_may_have_a_module_of_that_name():
 CARRIED = ("a_call_reaches_the_host_and_its_answer_the_program", "the_program_is_told_its_tools", "without_tools_nothing_is_there",
            "no_more_are_in_flight_than_allowed_and_none_is_lost", "answers_in_another_order",
            "a_program_that_ends_with_calls_in_flight", "a_run_is_cancelled_while_the_host_works", "output_goes_on_while_an_approval_waits", "waiting_is_no_computing",
-           "computing_while_a_call_is_open_is_charged", "waiting_has_a_bound", "frames_that_are_none", "a_program_that_never_reads",
+           "computing_while_a_call_is_open_is_charged", "waiting_has_a_bound", "frames_that_are_none", "behind_what_is_no_frame_calls_fail_at_once", "the_module_keeps_to_what_the_policy_allows",
+           "a_program_that_never_reads",
            "an_answer_of_four_mebibytes", "answers_that_nobody_reads_hold_no_output_up", "a_run_is_cancelled_while_answers_wait",
            "a_program_that_closes_its_ends", "a_child_that_calls_is_the_program", "no_descriptor_is_left_in_the_backend", "the_module_of_python", "the_module_calls_many_at_once", "the_module_raises")
 run_cases(globals(), CARRIED)

@@ -65,6 +65,14 @@ def test_as_many_calls_are_open_as_the_policy_allows():
         tap.equal((printed(program, at_once.serve)[2], at_once.most), (f"{sum(range(1, 41))}\n", most))
 
 
+def test_behind_what_is_no_frame_calls_fail_at_once():
+    use()
+    spoil = "require('fs').writeSync(63, Buffer.alloc(5, 0xff));\n"
+    for before, said in ("", ""), ("console.log(await tools.add({ x: 1 }));\n", "2\n"):
+        program = before + spoil + "console.log(await outcome(tools.add({ x: 1 })), await outcome(tools.add({ x: 2 })));"
+        tap.equal(printed(program)[2], said + "unavailable unavailable\n")
+
+
 def test_in_a_node_that_waits():
     use(ready=2)
     tap.equal(printed("console.log(await tools.add({ x: 1 }))")[2], "2\n")
@@ -248,7 +256,8 @@ def test_languages_that_cannot_call():
 # In docker mode too (../docker/meson.build), in an image that has the machine's Node.
 CARRIED = ("a_call_reaches_the_host_and_its_answer_the_program", "in_a_container_that_waits_and_in_one_of_its_own", "es_modules_and_a_name_of_the_program",
            "a_hundred_calls_at_once", "large_answers_at_once", "the_largest_call_and_the_largest_answer", "a_rejection_that_nobody_handles_ends_the_program",
-           "a_program_that_ends_with_calls_in_flight", "a_program_that_does_not_await", "a_run_is_cancelled_while_the_host_works", "threads_and_children_cannot_call")
+           "a_program_that_ends_with_calls_in_flight", "a_program_that_does_not_await", "a_run_is_cancelled_while_the_host_works", "threads_and_children_cannot_call",
+           "as_many_calls_are_open_as_the_policy_allows", "behind_what_is_no_frame_calls_fail_at_once")
 if MODE != "docker":
     del test_in_a_container_that_waits_and_in_one_of_its_own
 run_with_node(globals(), CARRIED, IMAGES)

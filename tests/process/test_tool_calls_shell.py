@@ -207,6 +207,15 @@ def test_as_many_calls_are_open_as_the_policy_allows():
         tap.equal((sorted(map(int, out.split())), at_once.most), (list(range(2, 26)), most))
 
 
+def test_behind_what_is_no_frame_calls_fail_at_once():
+    use()
+    spoil, said = "printf '\\377\\377\\377\\377\\377' >&63\n", "tool: add: unavailable: the gateway takes no more calls\n"
+    for language in SHELLS:
+        if language == "bash":  # dash has no number of two digits there
+            tap.equal(printed(spoil + "tool add; echo $?; tool add; echo $?", language=language, stderr=said * 2), "69\n69\n")
+            tap.equal(printed("tool add '{\"x\": 1}'\n" + spoil + "tool add; echo $?", language=language, stderr=said), "2\n69\n")
+
+
 def test_a_killed_call_gives_the_next_one_no_wrong_answer():
     use()
     for signal in "TERM", "KILL":
@@ -380,5 +389,6 @@ CARRIED = ("each_form_of_answer", "arguments", "errors_and_exit_statuses", "what
            "more_calls_at_the_same_time_than_may_be_open", "a_killed_call_gives_the_next_one_no_wrong_answer", "one_that_is_killed_lets_the_others_have_their_answers",
            "a_call_that_is_killed_in_the_middle_of_its_answer", "a_call_that_is_killed_while_it_is_written", "answers_that_nobody_has_taken_are_no_obstacle",
            "a_program_that_ends_with_an_open_call", "children_and_the_descriptors", "a_run_without_tools_has_no_command", "the_program_has_its_own_path",
-           "the_name_alone_calls_nothing")
+           "the_name_alone_calls_nothing",
+           "as_many_calls_are_open_as_the_policy_allows", "behind_what_is_no_frame_calls_fail_at_once")
 run_cases(globals(), CARRIED)

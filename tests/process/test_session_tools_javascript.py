@@ -193,24 +193,35 @@ def test_an_interruption_during_a_call():
     tap.equal(printed("console.log(x, await tools.add({ x: 1 }))", session), "5 2\n")
 
 
-def test_an_interruption_in_the_middle_of_a_frame():
-    """Code is not stopped between a write and our noting it: the frame would be written again."""
-    use()
-    session = begin("""
+# Each write takes as long as the next cell says; which kinds of frames were begun since.
+SLOW_WRITES = """
 const fs = require('fs');
 const { writeSync } = fs;
-let slow = 0;
+let slow = 0, begun = [];
 fs.writeSync = (...given) => {
+  begun.push(given[1][4]);
   const count = writeSync(...given);
   for (const end = Date.now() + slow; Date.now() < end;);
   return count;
 };
 tools.names(); // loads what takes the function from there
 fs.writeSync = writeSync;
-""")
-    host, result = cell("slow = 500; tools.add({ x: 1 }); for (;;);", session, silent, status="timeout", request={"timeout_ms": 100})
-    tap.equal((result["exception"]["value"], len(host.calls), len(result["calls"])), (INTERRUPTED, 1, 1), result)
-    tap.equal(printed("slow = 0; console.log(await tools.add({ x: 1 }))", session), "2\n")
+"""
+CALL, RESULT = 5, 1  # kinds of frames
+
+
+def test_an_interruption_in_the_middle_of_a_frame():
+    """Code is not stopped between a write and our noting it: the frame would be written again. How much of stacks the program wants to see
+    has no part in it."""
+    use()
+    session = begin(SLOW_WRITES)
+    for limit in 10, 3, 0:
+        for code, kind in ("tools.add({ x: 1 })", CALL), ("tools.names(); display(1)", RESULT):
+            code = f"Error.stackTraceLimit = {limit}; slow = 500; begun = []; {code}; for (;;);"
+            host, result = cell(code, session, silent, status="timeout", request={"timeout_ms": 100})
+            tap.equal((result["exception"]["value"], len(host.calls), len(result["results"])), (INTERRUPTED, int(kind == CALL), int(kind == RESULT)), result)
+            out = printed(f"slow = 0; Error.stackTraceLimit = 10; console.log(begun.filter((kind) => kind === {kind}).length, await tools.add({{ x: 1 }}))", session)
+            tap.equal(out, "1 2\n", (limit, kind))
 
 
 def test_interruptions_while_calls_are_written():

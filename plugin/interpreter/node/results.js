@@ -36,6 +36,7 @@ const channel = {
   hasEnded: false,
   writer: null, // of tool_channel.js, once the program calls tools: a frame is whole between two of theirs
   unblock: null, // makes the pipe of a cell non-blocking
+  guarded: (code) => code(), // in a session: calls it where nothing stops it halfway
 
   identityNow() {
     const status = fstatSync(RESULTS_FD);
@@ -65,11 +66,16 @@ const channel = {
     head[4] = kind;
     const frame = Buffer.concat([head, payload]);
     try {
-      if (this.writer !== null) this.writer(frame);
-      else for (let written = 0; written < frame.length;) written += writeSync(RESULTS_FD, frame, written);
+      this.guarded(() => this.write(frame));
     } catch {
       this.identity = null;
     }
+  },
+
+  // Whole: half a frame would take the next ones with it.
+  write(frame) {
+    if (this.writer !== null) this.writer(frame);
+    else for (let written = 0; written < frame.length;) written += writeSync(RESULTS_FD, frame, written);
   },
 
   // The first of a reason at once, the others at the end.
@@ -458,7 +464,7 @@ exports.begin = function begin() {
 exports.beginSession = function beginSession(guarded, unblock) {
   const load = tools.load.bind(tools);
   tools.load = () => guarded(load);
-  channel.unblock = unblock;
+  Object.assign(channel, { unblock, guarded });
   return beginResults();
 };
 exports.tellValue = tellValue;

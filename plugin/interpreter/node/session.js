@@ -17,6 +17,7 @@ const streams = require('./session_streams.js');
 const DIRECTORY = '/tmp';
 const NAMES_LIMIT = 200, NAME_LENGTH = 100; // bytes of each, as in protocol/session.h
 const INTERRUPTED = 'Script execution was interrupted by `SIGINT`'; // as Node says it
+const STACK_LIMIT = 12;
 const IDENTIFIER = /^[\p{ID_Start}$][\p{ID_Continue}$\u200c\u200d]*$/u; // names with "_" in front are nobody's business
 
 // A cell can replace what the next one uses, but its end should still be told.
@@ -58,11 +59,11 @@ function disconnectNow() {
 
 // Code of ours in the middle of a cell's.
 function guarded(code) {
-  native.guard(true);
+  const before = native.guard(true);
   try {
     return code();
   } finally {
-    native.guard(false);
+    native.guard(before);
   }
 }
 
@@ -271,8 +272,13 @@ function onCell(code, programArguments, variables, lasting, failure, hasTools) {
   return evaluation(running, code.toString(), file);
 }
 
+// Its stack says where code may be stopped, however little of stacks the program wants to see.
 function interruption() {
-  return Object.assign(new Error(INTERRUPTED), { code: 'ERR_SCRIPT_EXECUTION_INTERRUPTED' });
+  const limit = Error.stackTraceLimit;
+  Reflect.set(Error, 'stackTraceLimit', STACK_LIMIT);
+  const error = Object.assign(new Error(INTERRUPTED), { code: 'ERR_SCRIPT_EXECUTION_INTERRUPTED' });
+  Reflect.set(Error, 'stackTraceLimit', limit);
+  return error;
 }
 
 function onInterrupt() {
@@ -289,7 +295,6 @@ function unwind() {
   const frames = lines.filter((line) => line.startsWith('    at ') && !line.includes(`${__dirname}/`));
   if (frames.length === 0 || /node:(?:internal\/(?:timers|process\/|async_hooks)|async_hooks)/.test(frames[0])) return false;
   if (frames.some((line) => line.includes('node:internal/bootstrap/'))) return false;
-  if (lines.some((line) => line.includes(`${__dirname}/tool_channel.js`))) return false; // a frame would be written twice
   if (cell === null) report(error); // an earlier cell has left that code behind
   else cell.interruption = error;
   forget();

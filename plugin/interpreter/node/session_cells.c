@@ -355,10 +355,15 @@ static napi_value begin(napi_env environment, napi_callback_info info)
 static napi_value guard(napi_env environment, napi_callback_info info)
 {
     napi_value value;
+    napi_value before;
     size_t count = 1;
-    if (napi_get_cb_info(environment, info, &count, &value, NULL, NULL) == 0)
-        (void)napi_get_value_bool(environment, value, &session.is_guarded);
-    return NULL;
+    if (napi_get_boolean(environment, session.is_guarded, &before) != 0 ||
+        napi_get_cb_info(environment, info, &count, &value, NULL, NULL) != 0)
+        return NULL;
+    (void)napi_get_value_bool(environment, value, &session.is_guarded);
+    if (!session.is_guarded && atomic_load(&session.is_interrupted))
+        request_interrupt(); /* the one that came meanwhile was not heeded */
+    return before;
 }
 
 /* The pipe of this cell: calls of tools share it, and nobody may wait for room there. */

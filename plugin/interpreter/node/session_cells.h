@@ -14,7 +14,8 @@
  *   of the last variables stay. The function that it returns, where it returns one, is called next,
  *   and then onEvaluated(). unwind() is called on top of code that is to be interrupted, and is
  *   true where that may be done; onInterrupt() once it has been, or where there was no code.
- * - guard(true) keeps interruptions away from code of ours, until guard(false).
+ * - guard(true) keeps interruptions away from code of ours, until guard(false). It returns what
+ *   held before.
  * - hear() makes SIGINT an interruption, until somebody else listens to it.
  * - callSoon() calls onSoon() once what the event loop is at has ended.
  * - stop() ends the code that executes, with no way to catch it, and then calls onSoon(). false:

@@ -79,10 +79,11 @@ class FrameReader {
   }
 }
 
-// unblock: makes the pipe non-blocking, where its place is ours to keep for the next cell.
+// unblock: makes the pipe non-blocking, where its place is ours to keep for the next cell. guarded(function): calls it where nothing
+// stops it halfway, between a write and our noting it.
 class Channel {
-  constructor(resultsFd, repliesFd, unblock) {
-    Object.assign(this, { resultsFd, repliesFd, unblock });
+  constructor(resultsFd, repliesFd, unblock, guarded) {
+    Object.assign(this, { resultsFd, repliesFd, unblock, guarded });
     this.identities = [identity(resultsFd), identity(repliesFd)];
     this.number = 0;
     this.queue = []; // calls that have not been sent
@@ -124,22 +125,22 @@ class Channel {
 
   // name, text: Buffers. A promise of the answer: its form, and its bytes. Sent at once, where there is room.
   call(name, text) {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => this.guarded(() => {
       if (!this.isThere()) throw new Ended(REASON);
       if (this.input === null) this.begin();
       this.queue.push({ name, text, resolve, reject });
       this.send();
       this.hold();
-    });
+    }));
   }
 
   // Node watches the socket. It makes both descriptors non-blocking, and has no other way of its own to make the pipe so.
   begin() {
     const callback = (count) => {
-      this.receive(this.buffer.subarray(0, count));
+      this.guarded(() => this.receive(this.buffer.subarray(0, count)));
       return true;
     };
-    const end = () => this.isClosed || this.end();
+    const end = () => this.isClosed || this.guarded(() => this.end());
     this.input = new Socket({ fd: this.repliesFd, readable: true, writable: false, onread: { buffer: this.buffer, callback } });
     for (const event of ['end', 'error', 'close']) this.input.on(event, end);
     if (this.unblock === null) this.output = new Socket({ fd: this.resultsFd, readable: false, writable: true });
@@ -170,7 +171,7 @@ class Channel {
     this.finishesAtExit = true;
     this.timer ??= setTimeout(() => {
       this.timer = null;
-      this.send();
+      this.guarded(() => this.send());
     }, PAUSE_MS).unref();
   }
 

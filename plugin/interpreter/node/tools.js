@@ -40,7 +40,7 @@ function open() {
   if (origin === null) return;
   const { results, resultsFd, repliesFd } = origin;
   try {
-    channel = new Channel(resultsFd, repliesFd, results.unblock);
+    channel = new Channel(resultsFd, repliesFd, results.unblock, results.guarded);
     entries = parse(channel.listing().toString());
   } catch (error) {
     throw unavailable(`the tools of this run are not to be had: ${error.message}`);

@@ -6,21 +6,9 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "cli/commands.h"
-#include "host/provider_status.h"
 #include "host/tool_call.h"
+#include "mcp/offer.h"
 #include "mcp/server.h"
-
-/* The schemas that the grants and a call's context leave. */
-static bool offer(const struct provider *provider, const struct grants *grants, json_t *context,
-                  json_t *status, struct failure *failure)
-{
-    if (!status)
-        return true;
-    json_auto_t *whole = json_copy(context);
-    return grants_add_tools(grants, whole)
-               ? provider_status_offer(provider, grants, whole, status, failure)
-               : failure_out_of_memory(failure);
-}
 
 static bool serve(const struct options *options, int out, struct failure *failure)
 {
@@ -35,7 +23,7 @@ static bool serve(const struct options *options, int out, struct failure *failur
         return failure_from_json(failure, json_object_get(status, "error"));
     json_auto_t *context = tool_context(options, failure);
     return context && tool_grants_make(options, &provider, &grants, failure) &&
-           offer(&provider, &grants.grants, context, status, failure) &&
+           (!status || offer_ask(&provider, &grants.grants, context, status, failure)) &&
            server_run(options, &provider, &grants, context, status, out, failure);
 }
 

@@ -29,6 +29,7 @@ struct connection {
     /* Of the main thread. */
     struct line_reader reader;
     bool initialized; /* by the handshake of revisions up to 2025-11-25 */
+    bool has_listed;  /* the tools, by one of them, since they have last changed */
     struct session_revision session;
 };
 

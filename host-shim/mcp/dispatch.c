@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "mcp/call.h"
+#include "mcp/offer.h"
 #include "mcp/result/envelope.h"
 #include "mcp/result/resource.h"
 #include "mcp/server.h"
@@ -23,7 +24,8 @@
 
 #define CACHED_MS \
     300000 /* the configuration lasts as long as the process, and files do not change */
-#define BATCH_MOST 256u /* messages in an array */
+#define CHANGING_MS 1000 /* what follows other servers: no client of MODERN is told of changes */
+#define BATCH_MOST  256u /* messages in an array */
 
 struct request {
     struct connection *connection;
@@ -50,11 +52,14 @@ static json_t *make_cacheable(const struct request *request, json_t *result)
                               &request->session, CACHED_MS, result);
 }
 
-static json_t *capabilities_of(const struct session_revision *session)
+static json_t *capabilities_of(const struct server *server, const struct session_revision *session)
 {
     json_t *capabilities = json_pack("{s:{}, s:{}}", "tools", "resources");
     if (!session->modern)
         (void)json_object_set_new(capabilities, "logging", json_object());
+    if (!session->modern && offer_may_change(server))
+        (void)json_object_set_new(json_object_get(capabilities, "tools"), "listChanged",
+                                  json_true());
     return capabilities;
 }
 
@@ -69,18 +74,20 @@ static json_t *initialize(struct request *request)
     connection->initialized = true;
     request->session = connection->session;
     return make_complete(
-        request, json_pack("{s:s, s:o, s:o, s:O*}", "protocolVersion", connection->session.revision,
-                           "capabilities", capabilities_of(&connection->session), "serverInfo",
-                           envelope_server_info(&connection->server->catalogue), "instructions",
-                           connection->server->catalogue.instructions));
+        request,
+        json_pack("{s:s, s:o, s:o, s:O*}", "protocolVersion", connection->session.revision,
+                  "capabilities", capabilities_of(connection->server, &connection->session),
+                  "serverInfo", envelope_server_info(&connection->server->catalogue),
+                  "instructions", connection->server->catalogue.instructions));
 }
 
 static json_t *discover(struct request *request)
 {
-    return make_cacheable(request, json_pack("{s:o, s:o, s:O*}", "supportedVersions",
-                                             session_supported_revisions(), "capabilities",
-                                             capabilities_of(&request->session), "instructions",
-                                             request->connection->server->catalogue.instructions));
+    return make_cacheable(
+        request,
+        json_pack("{s:o, s:o, s:O*}", "supportedVersions", session_supported_revisions(),
+                  "capabilities", capabilities_of(request->connection->server, &request->session),
+                  "instructions", request->connection->server->catalogue.instructions));
 }
 
 static json_t *make_empty(struct request *request)
@@ -102,18 +109,22 @@ static json_t *set_level(struct request *request)
 }
 
 /* These lists have one page, so none has been given a cursor. The list (new) is taken over. */
-static json_t *make_list(struct request *request, json_t *list)
+static json_t *make_list(struct request *request, int cached_ms, json_t *list)
 {
     if (!json_object_get(request->message.params, "cursor"))
-        return make_cacheable(request, list);
+        return envelope_cacheable(&request->connection->server->catalogue, request->message.id,
+                                  &request->session, cached_ms, list);
     json_decref(list);
     return make_error(request, RPC_INVALID_PARAMS, "no such cursor: the list has one page", NULL);
 }
 
 static json_t *list_tools(struct request *request)
 {
-    return make_list(request,
-                     json_pack("{s:O}", "tools", request->connection->server->catalogue.tools));
+    struct connection *connection = request->connection;
+    const struct server *server = connection->server;
+    connection->has_listed |= !request->session.modern;
+    return make_list(request, offer_may_change(server) ? CHANGING_MS : CACHED_MS,
+                     json_pack("{s:O}", "tools", server->catalogue.tools));
 }
 
 static json_t *make_unknown_tool(const struct request *request, const char *name)
@@ -179,7 +190,7 @@ static json_t *list_resources(struct request *request)
 
 static json_t *list_templates(struct request *request)
 {
-    return make_list(request, json_pack("{s:[]}", "resourceTemplates"));
+    return make_list(request, CACHED_MS, json_pack("{s:[]}", "resourceTemplates"));
 }
 
 static json_t *read_resource(struct request *request)

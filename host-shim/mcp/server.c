@@ -15,8 +15,10 @@
 #include "base/end_signal.h"
 #include "base/event.h"
 #include "mcp/call.h"
+#include "mcp/client/tool_servers.h"
 #include "mcp/connection.h"
 #include "mcp/dispatch.h"
+#include "mcp/offer.h"
 #include "mcp/wire/listener.h"
 #include "metrics/metrics.h"
 
@@ -151,6 +153,7 @@ static void serve_clients(struct server *server, int signal_fd, const struct lis
 {
     struct pollfd events[MOST_EVENTS];
     for (;;) {
+        offer_refresh(server);
         int timeout = sooner(call_tend(server), control_timeout(&server->control));
         nfds_t count = fill_events(server, signal_fd, listener, events);
         if (poll(events, count, timeout) < 0) {
@@ -224,7 +227,7 @@ static bool open_clients(struct server *server, int *out, struct listener *liste
 }
 
 bool server_run(const struct options *options, const struct provider *provider,
-                const struct tool_grants *grants, json_t *context, const json_t *status, int out,
+                const struct tool_grants *grants, json_t *context, json_t *status, int out,
                 struct failure *failure)
 {
     CLEANUP_CLOSE int wake = event_new();
@@ -233,6 +236,7 @@ bool server_run(const struct options *options, const struct provider *provider,
                             .provider = provider,
                             .grants = grants,
                             .context = context,
+                            .status = status,
                             .wake_fd = wake};
     struct listener listener = {.fd = -1};
     struct metrics metrics = METRICS_NONE;
@@ -252,7 +256,9 @@ bool server_run(const struct options *options, const struct provider *provider,
                               failure) &&
                 open_clients(&server, &own_out, &listener, failure);
     if (open) {
+        tool_servers_watch(grants->grants.tool_servers, server.wake_fd);
         serve_clients(&server, signal_fd, &listener);
+        tool_servers_watch(grants->grants.tool_servers, -1);
         limit_the_end();
         tool_servers_begin_end(grants->grants.tool_servers);
         metrics_stop(&metrics);

@@ -34,8 +34,10 @@ struct server {
     const struct provider *provider;
     const struct tool_grants *grants;
     json_t *context; /* of every call */
+    json_t *status;  /* the provider's, or NULL */
     struct catalogue catalogue;
     int wake_fd;                    /* an event: the main thread has something to look after */
+    uint64_t tool_lists;            /* of the main thread: so many were known for the catalogue */
     struct connection *connections; /* of the main thread */
     struct control control;         /* of the main thread */
     pthread_mutex_t lock;
@@ -65,5 +67,5 @@ static inline void server_wake(struct server *server)
 /* Serves until standard input ends or a signal comes, or with options->listen until a signal comes.
  * status (or NULL) is the provider's, out where standard output is now. */
 bool server_run(const struct options *options, const struct provider *provider,
-                const struct tool_grants *grants, json_t *context, const json_t *status, int out,
+                const struct tool_grants *grants, json_t *context, json_t *status, int out,
                 struct failure *failure);

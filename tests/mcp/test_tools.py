@@ -9,7 +9,7 @@ import subprocess
 
 import node_packages
 import tap
-from client import CODE_EXECUTE, PATIENCE, TOOLHOST, McpTest
+from client import CODE_EXECUTE, PATIENCE, TOOLHOST, McpTest, meta
 
 PROVIDER = os.environ["CALLING_PROVIDER"]
 SERVER = os.environ["TOOL_SERVER"]
@@ -409,6 +409,43 @@ class Programs(ToolsTest):
         events = [record["event"] for record in self.records()]
         self.assertEqual(events, ["start"] + ["tool_call", "tool_call_end"] * 3 + ["end"])
 
+    @staticmethod
+    def offered(wire, **params):
+        """What a model hears of the tools that its programs may call; None: nothing."""
+        [tool] = [tool for tool in wire.call("tools/list", params)["tools"] if tool["name"] == "code_execute"]
+        return tool["inputSchema"]["properties"].get("tools", {}).get("description")
+
+    def test_a_server_that_comes_late_is_offered_when_it_is_there(self):
+        """Later than toolhost waits for it at its start. Who has listed the tools before is told; once."""
+        ready = os.path.join(self.home, "ready")
+        wire = self.program_server({"x": ours(tools=["text"], env={"SLOW_UNTIL": ready}), "y": ours(tools=["echo"])}, ["*"])
+        [answer] = [message for message in wire.seen if "result" in message]
+        self.assertEqual(answer["result"]["capabilities"]["tools"], {"listChanged": True})
+        before = self.offered(wire)
+        self.assertIn("y.echo", before)
+        self.assertNotIn("x.text", before)
+        with open(ready, "w", encoding="utf-8"):
+            pass
+        wire.until(lambda message: message.get("method") == "notifications/tools/list_changed")
+        self.assertIn("x.text", self.offered(wire))
+        self.assertEqual(self.offered(wire), self.offered(wire, _meta=meta()), "in the revision that tells nobody of changes")
+        self.assertEqual([message for message in wire.waiting if "method" in message], [])
+
+    def test_a_client_that_has_not_listed_is_told_of_no_change(self):
+        ready = os.path.join(self.home, "ready")
+        wire = self.program_server({"x": ours(tools=["text"], env={"SLOW_UNTIL": ready})}, ["*"])
+        with open(ready, "w", encoding="utf-8"):
+            pass
+        self.wait_until(lambda: (wire.call("ping"), self.said())[1].count("it begins") == 1 and self.offered(wire, _meta=meta()), "the offer")
+        self.assertEqual([message for message in wire.seen if message.get("method")], [])
+        self.assertIsNotNone(self.offered(wire))
+        listed = wire.call("tools/list", {"_meta": meta()})
+        self.assertEqual(listed["ttlMs"], 1000, listed)
+
+    def test_without_other_servers_the_list_does_not_change(self):
+        wire = self.start("--approve", "always", plugin=CODE_EXECUTE)
+        self.assertEqual(wire.handshake()["capabilities"]["tools"], {})
+
     def test_a_tool_that_fails_raises(self):
         wire = self.program_server({"x": ours(approval={"*": "never"})}, ["x.*"])
         code = "import tools\ntry: tools.x_error_result()\nexcept tools.ToolError as error: print(error.code)"
@@ -422,6 +459,8 @@ class Programs(ToolsTest):
 
 class OtherPeoples(Programs):
     test_a_program_calls = test_a_tool_that_fails_raises = test_nothing_is_allowed_unless_the_policy_says_so = None  # once is enough
+    test_a_server_that_comes_late_is_offered_when_it_is_there = test_a_client_that_has_not_listed_is_told_of_no_change = None
+    test_without_other_servers_the_list_does_not_change = None
 
     """Two servers of the npm registry."""
 

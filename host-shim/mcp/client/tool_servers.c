@@ -42,6 +42,8 @@ struct tool_servers {
     /* Under the lock. */
     json_t *lists[SERVER_CONFIGS]; /* NULL: the server has not told of its tools */
     bool settled[SERVER_CONFIGS];  /* it has, or it has failed */
+    uint64_t list_count;           /* how often a list has come */
+    int changed_fd;                /* is told so; -1: nobody is */
     bool wants_start;              /* of those that have not */
     struct tool_order *orders;
     size_t order_count;
@@ -96,6 +98,9 @@ static void on_list(void *user, struct server_link *link, json_t *definitions)
     lock(servers);
     json_decref(servers->lists[place_of(servers, link)]);
     servers->lists[place_of(servers, link)] = definitions;
+    servers->list_count++;
+    if (servers->changed_fd >= 0)
+        event_set(servers->changed_fd);
     settle(servers, link);
     unlock(servers);
 }
@@ -324,6 +329,7 @@ struct tool_servers *tool_servers_start(const char *path, const char *manifest_j
     }
     servers->listener = (struct link_listener){on_answer, on_list, on_loss, servers};
     servers->reply = reply;
+    servers->changed_fd = -1;
     servers->own = names_of(manifest_json);
     servers->wake_fd = event_new();
     (void)pthread_mutex_init(&servers->lock, NULL);
@@ -350,6 +356,23 @@ void tool_servers_wait(struct tool_servers *servers, uint64_t most_ms)
                                                                 CLOCK_MONOTONIC, &deadline) == 0)
         continue;
     unlock(servers);
+}
+
+void tool_servers_watch(struct tool_servers *servers, int changed_fd)
+{
+    if (!servers)
+        return;
+    lock(servers);
+    servers->changed_fd = changed_fd;
+    unlock(servers);
+}
+
+uint64_t tool_servers_count_lists(struct tool_servers *servers)
+{
+    lock(servers);
+    uint64_t count = servers->list_count;
+    unlock(servers);
+    return count;
 }
 
 json_t *tool_servers_list(struct tool_servers *servers)

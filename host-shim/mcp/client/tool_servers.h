@@ -21,6 +21,11 @@ struct tool_servers *tool_servers_start(const char *path, const char *manifest_j
                                         tool_reply_call_fn reply, struct failure *failure);
 /* Waits until each server has said what its tools are, or has failed, at most that long. */
 void tool_servers_wait(struct tool_servers *servers, uint64_t most_ms);
+/* An event that is set when a server has told of its tools, or of others than before; -1: none.
+ * NULL is fine. */
+void tool_servers_watch(struct tool_servers *servers, int changed_fd);
+/* How often one has. */
+uint64_t tool_servers_count_lists(struct tool_servers *servers);
 /* What programs may call now; new, NULL when out of memory. A server that has never told of its
  * tools is started again. */
 json_t *tool_servers_list(struct tool_servers *servers);

@@ -193,6 +193,20 @@ def test_an_interruption_during_a_call():
     tap.equal(printed("console.log(x, await tools.add({ x: 1 }))", session), "5 2\n")
 
 
+def test_a_later_cell_hears_nothing_of_rejections_of_an_earlier_one():
+    """Node warns where one that nobody had handled is handled after all."""
+    use()
+    handled = "for (const one of [first, second, third]) one.catch(() => {});\nawait new Promise((resolve) => setTimeout(resolve, 20));\nconsole.log(await code(first), await code(second), await code(third));"
+    for tools in [], None:
+        session = begin()
+        _, result = cell("let first = tools.add({ x: 1 }), second = tools.add({ x: 2 }).then((x) => x), third = (async () => { await tools.add({ x: 3 }) })();", session, silent)
+        tap.equal(result["stderr"], "")
+        tap.equal(printed(handled, session, wanted=tools), "unavailable unavailable unavailable\n")
+    own = cell("let own = Promise.reject(new Error('mine')); await null;", session)[1]
+    tap.contains(own["stderr"], "mine")
+    tap.contains(cell("own.catch(() => {}); await new Promise((resolve) => setTimeout(resolve, 20))", session)[1]["stderr"], "PromiseRejectionHandledWarning", "control: of the program's own")
+
+
 # Each write takes as long as the next cell says; which kinds of frames were begun since.
 SLOW_WRITES = """
 const fs = require('fs');

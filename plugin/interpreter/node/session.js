@@ -333,11 +333,27 @@ const { exit } = {
 // An exception that nobody handles is reported, and ends nothing: what it belongs to may be long over. One of Node's own queue is there
 // again and again: code was stopped halfway through it.
 function handleFatalException(error, isOfPromise) {
-  if (isOfPromise && results.isOfEndedCell(error)) return true;
   if (types.isNativeError(error) && /^[^\n]*\n {4}at process\.processImmediate /.test(error.stack)) endSession('The queue of this session is broken');
   if (process.listenerCount('uncaughtException') === 0 && !process.hasUncaughtExceptionCaptureCallback())
     process.once('uncaughtException', (reason) => report(reason));
   return apply(plainFatalException, process, [error, isOfPromise]);
+}
+
+// Rejections of calls that ended with their cell, which nobody had handled by then. Node tells of them, and of their being handled later
+// on, by process.emit(), and reports them where nobody listens: that would be output of a cell that has nothing to do with it.
+const ofEndedCells = new WeakSet(); // promises
+
+function hookRejections() {
+  const { emit: plain } = process;
+  const { emit } = {
+    emit(event, ...given) {
+      const heard = apply(plain, this, [event, ...given]);
+      if (event === 'unhandledRejection' && results.isOfEndedCell(given[0])) ofEndedCells.add(given[1]);
+      else if (event !== 'rejectionHandled') return heard;
+      return heard || (typeof given.at(-1) === 'object' && ofEndedCells.has(given.at(-1)));
+    },
+  };
+  Object.defineProperty(process, 'emit', { value: emit, writable: true, configurable: true });
 }
 
 let load;
@@ -399,6 +415,7 @@ exports.begin = function begin(ofRun, addon) {
   streams.begin();
   process.exit = exit;
   process._fatalException = handleFatalException;
+  hookRejections();
   turnOffChecks();
   return true;
 };

@@ -298,11 +298,14 @@ const char *tool_channel_take_listing(void)
         return no_descriptors;
     if (tool_slots() > 0)
         return NULL;
-    if (!tool_lock_take(TOOL_LOCK_READER))
+    /* Not the reader's alone: a call that has begun meanwhile holds that until its answer comes. */
+    if (!tool_lock_take(TOOL_LOCK_LISTING))
         return no_locks;
-    if (tool_slots() == 0)
+    if (tool_slots() == 0 && tool_lock_take(TOOL_LOCK_READER)) {
         problem = take_next(0, &head, &frame);
-    tool_lock_give_back(TOOL_LOCK_READER);
+        tool_lock_give_back(TOOL_LOCK_READER);
+    }
+    tool_lock_give_back(TOOL_LOCK_LISTING);
     return problem;
 }
 

@@ -17,6 +17,7 @@
 enum tool_lock {
     TOOL_LOCK_SENDER,        /* writes a call */
     TOOL_LOCK_READER,        /* takes what has come */
+    TOOL_LOCK_LISTING,       /* takes the tools' frame, ahead of all calls */
     TOOL_LOCK_SLOTS,         /* tool_slots() of them: a call that is open */
     TOOL_LOCK_NUMBERS = 4096 /* plus the number of a call: its answer is awaited */
 };

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process" or "docker". The cases are the same; what has
 to be done otherwise in a mode is here, and what a mode answers otherwise is the table of golden.py."""
+import contextlib
 import ctypes
+import functools
 import os
 import pathlib
 import subprocess
@@ -129,20 +131,27 @@ def gateway(script, *, before=(), **options):
     return subprocess.Popen([*before, sys.executable, "-c", names + script], stdout=subprocess.PIPE, text=True, **options)
 
 
+@functools.cache
+def built(plugin):
+    """The directory of a plugin's programs."""
+    return os.path.dirname(os.path.realpath(plugin))
+
+
 def is_interpreter(pid):
     """Was the process started, or copied from one that was, to wait for a run of this build?"""
-    files = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / "interpreter"
+    files = f"PYTHONPATH={built(os.environ['CODE_EXECUTE_SO'])}/interpreter"
     try:
-        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            variables = b"\0" + file.read() + b"\0"
     except OSError:
         return False
-    return any(variable.startswith(f"PYTHONPATH={files}".encode()) for variable in variables) or b"CODE_EXECUTE_INTERPRETER=wait" in variables
+    return b"\0" + files.encode() in variables or b"\0CODE_EXECUTE_INTERPRETER=wait\0" in variables
 
 
 def interpreter_waits(pid):
     """Is it still without its run, which would come over a socket?"""
     try:
-        return is_interpreter(pid) and any(os.readlink(link).startswith("socket:") for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+        return is_interpreter(pid) and any(os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:") for fd in os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return False
 
@@ -161,29 +170,51 @@ def hosts_of(backend):
     return found
 
 
+def all_processes():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def parent_of(pid):
+    """OSError where the process has gone."""
+    with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        return int(file.read().rpartition(b")")[2].split(None, 2)[1])
+
+
+def backends():
+    """Every process on the machine that runs this build's backend of the mode, a sandbox's first one too."""
+    program, found = f"{built(os.environ['CODE_EXECUTE_SO'])}/code-execute-{MODE}", []
+    for pid in all_processes():
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/exe") == program:
+                found.append(pid)
+    return found
+
+
+def watches(backend, host):
+    """Does it hold a pidfd of that process?"""
+    folder = f"/proc/{backend}/fdinfo"
+    try:
+        for fd in os.listdir(folder):
+            with open(f"{folder}/{fd}", "rb", buffering=0) as file:
+                if b"\nPid:\t%d\n" % host in file.read():
+                    return True
+    except OSError:
+        pass
+    return False
+
+
 def descendants(host):
     """Everything below the backends of that gateway, which are no children of it: they hold a pidfd of it."""
-    found = set()
-    for pid in processes():
-        folder = f"/proc/{pid}/fdinfo"
-        try:
-            if any(f"\nPid:\t{host}\n" in pathlib.Path(folder, fd).read_text() for fd in os.listdir(folder)):
-                found.add(pid)
-        except OSError:
-            continue
-    return below(found)
+    return below(backend for backend in backends() if watches(backend, host))
 
 
 def processes():
     """Every process on the machine that runs this build's backend of the mode, or an interpreter that it keeps: {pid: parent}."""
-    program = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / f"code-execute-{MODE}")
-    found = {}
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(entry / "exe") == program or (MODE == "process" and is_interpreter(entry.name)):
-                found[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            continue
+    found, running = {}, set(backends())
+    for pid in running if MODE != "process" else all_processes():
+        with contextlib.suppress(OSError):
+            if pid in running or is_interpreter(pid):
+                found[pid] = parent_of(pid)
     return found
 
 
@@ -195,16 +226,16 @@ def adopt_orphans():
 
 def below(roots):
     """Those processes and all that stem from them."""
-    parents, found = {}, set(roots)
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            continue
-    grown = True
-    while grown:
-        grown = {pid for pid, parent in parents.items() if parent in found and pid not in found}
-        found |= grown
+    found, children = set(), {}
+    for pid in all_processes():
+        with contextlib.suppress(OSError):
+            children.setdefault(parent_of(pid), []).append(pid)
+    wanted = list(roots)
+    while wanted:
+        pid = wanted.pop()
+        if pid not in found:
+            found.add(pid)
+            wanted += children.get(pid, [])
     return found
 
 

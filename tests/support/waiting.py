@@ -21,18 +21,27 @@ def waiting():
     return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid)]
 
 
+def waiting_pids(count):
+    """So many of them, once there are."""
+    found = []
+
+    def are_there():
+        found[:] = waiting()
+        return len(found) == count
+    tap.eventually(are_there, f"{count} wait", 60)
+    return found
+
+
 def await_waiting(count, how):
     """So many, and each came to be so: a copy has the environment of what it was copied from."""
-    tap.eventually(lambda: len(waiting()) == count, f"{count} wait", 60)
-    for pid in waiting():
+    for pid in waiting_pids(count):
         variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         tap.true(f"CODE_EXECUTE_INTERPRETER={how}".encode() in variables, variables)
 
 
 def await_kinds(count):
     """How so many came to be."""
-    tap.eventually(lambda: len(waiting()) == count, f"{count} wait", 60)
-    return {how for pid in waiting() for how in (COPIED, STARTED)
+    return {how for pid in waiting_pids(count) for how in (COPIED, STARTED)
             if f"CODE_EXECUTE_INTERPRETER={how}".encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")}
 
 

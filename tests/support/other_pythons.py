@@ -7,8 +7,9 @@ import shutil
 import subprocess
 
 TELL = "import sys; print(*sys.version_info[:2], sys.base_prefix)"
-# What no program of a test wants, and is most of an installation.
-LEFT_OUT = shutil.ignore_patterns("test", "tests", "site-packages", "__pycache__", "config-*", "idlelib", "ensurepip", "include", "*.a")
+# What no program of a test wants, and is most of an installation. Compiled modules stay: no sandbox could write them, and each start would
+# compile its modules anew.
+LEFT_OUT = shutil.ignore_patterns("test", "tests", "site-packages", "*.opt-?.pyc", "config-*", "idlelib", "ensurepip", "include", "*.a")
 
 
 def ask(path):

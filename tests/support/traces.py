@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import threading
+import time
 
 SKIPPED = ("[vvar]", "[vvar_vclock]", "[vsyscall]")
 BLOCK = 1 << 22
@@ -91,37 +92,45 @@ def holds_range(memory, start, end, wanted):
     return False
 
 
+def read(pid, name):
+    with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
+        return file.read()
+
+
 def is_program(pid):
     """Does it run in a sandbox, and is it not the first there, which is ours?"""
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("NSpid:"):
-            numbers = line.split()[1:]
-            return len(numbers) > 1 and numbers[-1] != "1"
-    return False
+    numbers = read(pid, "status").partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+    return len(numbers) > 1 and numbers[-1] != b"1"
 
 
 class Watch(threading.Thread):
-    """Looks at arguments and variables of every process, again and again; further looks are functions that give what they found."""
+    """Looks at arguments and variables of every process, again and again, half of the time; further looks are functions that give what
+    they found."""
 
     def __init__(self, values, *looks):
         super().__init__()
-        self.values, self.looks = values, looks
+        self.wanted, self.looks = set().union(*map(forms, values)), looks
         self.found, self.programs, self.rounds = set(), set(), 0
         self.done = threading.Event()
 
+    def is_in(self, pid, name):
+        told = read(pid, name)
+        return any(form in told for form in self.wanted)
+
     def look_at(self, pid):
-        base = pathlib.Path("/proc", pid)
         program = is_program(pid)
-        if in_text((base / "cmdline").read_bytes(), self.values):
-            self.found.add(("cmdline", (base / "comm").read_text().strip()))
-        if in_text((base / "environ").read_bytes(), self.values):
+        if self.is_in(pid, "cmdline"):
+            self.found.add(("cmdline", read(pid, "comm").decode().strip()))
+        if self.is_in(pid, "environ"):
             if program:
                 self.programs.add(pid)
             else:
-                self.found.add(("environ", (base / "comm").read_text().strip()))
+                self.found.add(("environ", read(pid, "comm").decode().strip()))
 
     def run(self):
-        while not self.done.is_set():
+        pause_s = 0
+        while not self.done.wait(pause_s):
+            begin = time.thread_time()
             for pid in filter(str.isdigit, os.listdir("/proc")):
                 try:
                     self.look_at(pid)
@@ -130,6 +139,7 @@ class Watch(threading.Thread):
             for look in self.looks:
                 self.found.update(look())
             self.rounds += 1
+            pause_s = time.thread_time() - begin  # for the programs that it looks at
 
     def __enter__(self):
         self.start()

@@ -55,17 +55,6 @@ def bench(directory, *options):
                           env=environment, capture_output=True, text=True)
 
 
-def test_a_build_of_quickstart_is_measured():
-    with tempfile.TemporaryDirectory() as directory:
-        build = configured_as_by_quickstart(directory)
-        tap.equal(builds.missing(build), build / "tests/bench/bench_gateway", "what is missing before")
-        builds.make(build)
-        tap.equal(builds.missing(build), None, "what is missing")
-        done = bench(build, "--json", build / "bench.json")
-        tap.equal(done.returncode, 0, f"status, {done.stderr}")
-        tap.contains(done.stdout, f"| process-sh-cold | {OURS} |", "the table")
-
-
 def test_a_build_without_the_programs_is_one_line():
     with tempfile.TemporaryDirectory() as directory:
         done = bench(configured_as_by_quickstart(directory))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian package that scripts/build-package makes, the manual page and the completions in it. It is installed below a directory
-of the test's own, never on this machine."""
+of the test's own, never on this machine. Its build, which has no tests, is then the one that scripts/bench finds where scripts/quickstart
+has been."""
 import gzip
 import os
 import pathlib
@@ -9,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "bench")]
+import builds
 import links
 import tap
+from gateway import OURS
 
 TOP = pathlib.Path(__file__).parents[2]
 folder = tempfile.TemporaryDirectory()
@@ -29,7 +32,9 @@ def made(*command, **options):
     return done.stdout
 
 
-package = pathlib.Path(made(TOP / "scripts" / "build-package", scratch, "-Doptimization=0", env=CLEAN).split()[-1])  # only faster to compile
+build = scratch / "build"
+package = pathlib.Path(made(TOP / "scripts" / "build-package", scratch, "-Doptimization=0",  # only faster to compile
+                            env={**CLEAN, "PACKAGE_BUILD": str(build)}).split()[-1])
 root = scratch / "root"
 made("dpkg-deb", "--extract", package, root)
 toolhost = root / "usr" / "bin" / "toolhost"
@@ -167,6 +172,16 @@ def test_zsh_completes_the_same():
     tap.equal(completed_by_zsh("run", "--policy", ""), {"files "})
     tap.equal(completed_by_zsh("run", "--workspace", ""), {"files -/"})
     tap.equal(completed_by_zsh("run", "--timeout", ""), set())
+
+
+def test_a_build_without_tests_and_docker_mode_gets_what_is_measured():
+    made("meson", "configure", build, "-Ddocker=disabled", env=CLEAN)
+    tap.equal(builds.missing(build), build / "tests/bench/bench_gateway", "what is missing before")
+    builds.make(build)
+    tap.equal(builds.missing(build), None, "what is missing")
+    told = made(TOP / "scripts" / "bench", "--quick", "--no-build", "--runs", "1", "--only", "process-sh-cold", "--json", scratch / "bench.json",
+                env={**CLEAN, "CODE_EXECUTE_BUILD": str(build)})
+    tap.contains(told, f"| process-sh-cold | {OURS} |", "the table")
 
 
 def test_it_fails_at_once_where_it_cannot_write():

@@ -148,6 +148,24 @@ class Commands(SessionTest):
         self.assertEqual(err.count("toolhost: there is no such session; :use lists them\n"), 6, err)
         self.assertEqual(len(self.named(err)), 1, err)
 
+    def test_use_takes_an_id(self):
+        process = subprocess.Popen([TOOLHOST, *self.arguments(policy=WITH_CHECKPOINTS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=self.environment(TOOLHOST_PLUGIN=PLUGIN))
+        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.communicate()))
+        ids = []
+        for line in (b"x = 1\n", b":fork\n"):
+            process.stdin.write(line)
+            process.stdin.flush()
+            told = b""
+            while b"toolhost: this is session " not in told:
+                told = process.stderr.readline()
+            ids.append(told.split()[-1].decode())
+        first, second = ids
+        out, err = process.communicate(f"x = 2\n:use {first[:-1]}\n:use {first}0\nx\n:use {first}  \nx\n:use {second}\nx\n".encode(), PATIENCE)
+        self.assertEqual(out, b"2\n1\n2\n", err)
+        self.assertEqual(err.count(b"toolhost: there is no such session; :use lists them\n"), 2, err)
+        self.assertEqual(self.named(err.decode()), [first, second], err)
+
     def test_fork_is_the_provider_s_to_refuse(self):
         out, err = self.session("x = 1", ":fork", "x")
         self.assertEqual(out, "1\n", err)

@@ -247,7 +247,7 @@ static bool add_language(struct call *call, bool *ret_there, struct error *error
 /* How many checkpoints it has at most, where there is one ahead of this cell. */
 static uint64_t most_undoable(const struct call *call)
 {
-    return call->word.checkpoint == CHECKPOINT_TAKEN
+    return checkpoint_word_is_taken(call->word.checkpoint)
                ? call->configuration.policy->sessions.checkpoints
                : 0;
 }
@@ -266,7 +266,7 @@ static void note_begun(struct call *call)
 static void note_cell(struct call *call)
 {
     const struct run_event *ended = &call->outcome.ended;
-    if (call->session_state == SESSION_RESTORED)
+    if (call->session_state == SESSION_RESTORED && !checkpoint_word_is_taken(call->word.checkpoint))
         call->word.checkpoint = CHECKPOINT_TAKEN; /* whatever the interpreter has said */
     session_note_cell(call->session, call->language->name, call->request_sha256, call->request.code,
                       call->request.code_length, ended->exit_code, call->results.defined,

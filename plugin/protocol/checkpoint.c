@@ -10,6 +10,11 @@ static const char *const names[CHECKPOINT_WORD_COUNT] = {
 #undef X
 };
 
+bool checkpoint_word_is_taken(enum checkpoint_word word)
+{
+    return word == CHECKPOINT_TAKEN || word == CHECKPOINT_EXPOSED;
+}
+
 const char *checkpoint_word_name(enum checkpoint_word word)
 {
     return names[word];

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #define CHECKPOINTS_MOST 8 /* of one session */
 
 /* X(constant, name) - whether there is one ahead of a cell, or why not. */
@@ -18,7 +20,8 @@
     X(FILES, "files")                 /* more than is copied, or none that can be copied */ \
     X(SECRETS, "secrets")             /* the session has some */                            \
     X(MEMORY, "memory")               /* there was none for the copy */                     \
-    X(REFUSED, "refused")             /* the sandbox could not keep it */
+    X(REFUSED, "refused")             /* the sandbox could not keep it */                   \
+    X(EXPOSED, "exposed")             /* taken, but no safer than the cell from the kernel */
 
 enum checkpoint_word {
 #define X(constant, name) CHECKPOINT_##constant,
@@ -27,6 +30,8 @@ enum checkpoint_word {
         CHECKPOINT_WORD_COUNT
 };
 
+/* Is there one? */
+bool checkpoint_word_is_taken(enum checkpoint_word word);
 /* word < CHECKPOINT_WORD_COUNT */
 const char *checkpoint_word_name(enum checkpoint_word word);
 /* CHECKPOINT_WORD_COUNT where it is none. */

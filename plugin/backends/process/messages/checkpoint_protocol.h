@@ -14,6 +14,10 @@
 
 #define CHECKPOINT_CALL EXIT_REQUEST_CALL
 
+/* (CHECKPOINT_BORN): from a process that is to be a checkpoint, ahead of all else, because the init
+ * can have a hold on its oom_score_adj only while it is dumpable. */
+#define CHECKPOINT_BORN UINT64_C(0x626f726e)
+
 /* (CHECKPOINT_SLEEP): from a checkpoint. It is held until it is woken. A signal, as of a sandbox
  * that is stopped and goes on, makes the kernel repeat the call. */
 #define CHECKPOINT_SLEEP UINT64_C(0x736c6570)
@@ -23,7 +27,8 @@
 #define CHECKPOINT_AWAKE UINT64_C(0x776f6b65)
 
 /* (CHECKPOINT_MADE, its pid, why): from the interpreter, ahead of the cell. The answer is
- * CHECKPOINT_TAKEN where it is kept, and comes only once it sleeps. Also where there is none, so
- * that the cell's program cannot make one; then why is the word for that. */
+ * CHECKPOINT_TAKEN or CHECKPOINT_EXPOSED where it is kept, and comes only once it sleeps. Also
+ * where there is none, so that the cell's program cannot make one; then why is the word for that.
+ */
 #define CHECKPOINT_MADE UINT64_C(0x6d616465)
 #define CHECKPOINT_NONE 0 /* in the place of the pid */

@@ -25,6 +25,31 @@ static bool send_signal(const struct checkpoint *checkpoint, int number)
     return syscall(SYS_pidfd_send_signal, checkpoint->pidfd, number, NULL, 0) == 0;
 }
 
+static const struct checkpoint no_checkpoint = {.pidfd = -1, .score = -1};
+
+static void release(struct checkpoint *checkpoint)
+{
+    close_fd(checkpoint->pidfd);
+    close_fd(checkpoint->score);
+    *checkpoint = no_checkpoint;
+}
+
+static bool has_order(struct checkpoints *checkpoints)
+{
+    checkpoints->has_order =
+        checkpoints->has_order || oom_order_find(checkpoints->order.proc, &checkpoints->order);
+    return checkpoints->has_order;
+}
+
+/* The kernel is to end it ahead of every checkpoint, and what it forks from now on. */
+static void put_interpreter_first(struct checkpoints *checkpoints)
+{
+    if (checkpoints->is_first || checkpoints->interpreter == 0 || !has_order(checkpoints))
+        return;
+    CLEANUP_CLOSE int score = oom_order_open(&checkpoints->order, checkpoints->interpreter);
+    checkpoints->is_first = score >= 0 && oom_order_set(score, checkpoints->order.others);
+}
+
 static struct checkpoint *find_in(struct checkpoint_list *list, pid_t pid)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -50,8 +75,7 @@ static void end_checkpoint(struct checkpoint *checkpoint)
     (void)send_signal(checkpoint, SIGKILL);
     while (waitpid(checkpoint->pid, NULL, __WALL) < 0 && errno == EINTR)
         ;
-    close_fd(checkpoint->pidfd);
-    *checkpoint = (struct checkpoint){.pidfd = -1};
+    release(checkpoint);
 }
 
 static void forget_oldest(struct checkpoint_list *list)
@@ -121,8 +145,9 @@ static bool can_be_kept(const struct checkpoints *checkpoints)
     return checkpoints->limit > 0;
 }
 
-/* While it waits for an answer its pid is its own. */
-static bool keep(struct checkpoints *checkpoints)
+/* While it waits for an answer its pid is its own. *ret_is_last: the kernel ends all else ahead of
+ * it. */
+static bool keep(struct checkpoints *checkpoints, bool *ret_is_last)
 {
     struct checkpoint_list *list = &checkpoints->list;
     struct checkpoint next = checkpoints->next;
@@ -131,6 +156,8 @@ static bool keep(struct checkpoints *checkpoints)
         close_fd(next.pidfd);
         return false;
     }
+    *ret_is_last = checkpoints->is_first && oom_order_set(next.score, checkpoints->order.kept);
+    checkpoints->next = no_checkpoint;
     if (checkpoints->is_parking) {
         park(checkpoints, &next);
         return true;
@@ -142,9 +169,12 @@ static bool keep(struct checkpoints *checkpoints)
 
 static enum checkpoint_word judge(struct checkpoints *checkpoints)
 {
+    bool is_last;
     if (has_strangers(checkpoints))
         return CHECKPOINT_PROCESSES;
-    return can_be_kept(checkpoints) && keep(checkpoints) ? CHECKPOINT_TAKEN : CHECKPOINT_REFUSED;
+    if (!can_be_kept(checkpoints) || !keep(checkpoints, &is_last))
+        return CHECKPOINT_REFUSED;
+    return is_last || !checkpoints->needs_order ? CHECKPOINT_TAKEN : CHECKPOINT_EXPOSED;
 }
 
 /* Once the order for it is there, the checkpoint sleeps and the interpreter has named it, or has
@@ -156,18 +186,26 @@ static void settle(struct checkpoints *checkpoints)
     bool is_complete = made->pid == CHECKPOINT_NONE || made->pid == next->pid;
     if (!checkpoints->may_come || made->call == 0 || !is_complete)
         return;
+    put_interpreter_first(checkpoints);
     enum checkpoint_word word =
         made->pid == CHECKPOINT_NONE ? checkpoints->why : judge(checkpoints);
     checkpoints->may_come = false;
     checkpoints->has_answer = checkpoints->is_parking;
     checkpoints->answer = word;
-    if (word != CHECKPOINT_TAKEN && next->pid != 0)
+    if (next->pid != 0)
         (void)kill(next->pid, SIGKILL);
     (void)notification_answer(checkpoints->listener, made->call, word);
     if (!checkpoints->is_parking && checkpoints->list.count > checkpoints->limit)
         forget_oldest(&checkpoints->list);
     checkpoints->is_parking = false;
-    *next = *made = (struct checkpoint){.pidfd = -1};
+    release(next);
+    *made = no_checkpoint;
+}
+
+void checkpoints_init(struct checkpoints *checkpoints)
+{
+    *checkpoints = (struct checkpoints){
+        .order = {.proc = -1}, .next = no_checkpoint, .made = no_checkpoint, .born = no_checkpoint};
 }
 
 void checkpoints_begin_cell(struct checkpoints *checkpoints, size_t limit)
@@ -221,10 +259,29 @@ static void take_sleeper(struct checkpoints *checkpoints, const struct checkpoin
         kept->call = sleeper->call;
         return;
     }
-    if (checkpoints->next.pid != 0 && checkpoints->next.pid != sleeper->pid)
-        (void)kill(checkpoints->next.pid, SIGKILL);
-    checkpoints->next = *sleeper;
+    if (checkpoints->next.pid == sleeper->pid) {
+        checkpoints->next.call = sleeper->call;
+    } else {
+        if (checkpoints->next.pid != 0)
+            (void)kill(checkpoints->next.pid, SIGKILL);
+        release(&checkpoints->next);
+        checkpoints->next = *sleeper;
+        if (checkpoints->born.pid == sleeper->pid)
+            checkpoints->next.score = TAKE_FD(checkpoints->born.score);
+    }
     settle(checkpoints);
+}
+
+/* It has the score of the interpreter until it is kept. A number that is another process's by now
+ * is told by the call that is over. */
+static void take_born(struct checkpoints *checkpoints, const struct seccomp_notif *call)
+{
+    release(&checkpoints->born);
+    checkpoints->born.pid = (pid_t)call->pid;
+    if (has_order(checkpoints))
+        checkpoints->born.score = oom_order_open(&checkpoints->order, checkpoints->born.pid);
+    if (!notification_answer(checkpoints->listener, call->id, 0))
+        release(&checkpoints->born);
 }
 
 bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp_notif *call)
@@ -233,8 +290,13 @@ bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp
     if (call->data.nr != CHECKPOINT_CALL)
         return false;
     if (call->data.args[0] == CHECKPOINT_SLEEP && caller != checkpoints->interpreter) {
-        const struct checkpoint sleeper = {.pid = caller, .pidfd = -1, .call = call->id};
+        const struct checkpoint sleeper = {
+            .pid = caller, .pidfd = -1, .score = -1, .call = call->id};
         take_sleeper(checkpoints, &sleeper);
+        return true;
+    }
+    if (call->data.args[0] == CHECKPOINT_BORN && caller != checkpoints->interpreter) {
+        take_born(checkpoints, call);
         return true;
     }
     if (call->data.args[0] == CHECKPOINT_AWAKE && caller == checkpoints->waking) {
@@ -244,7 +306,7 @@ bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp
     }
     if (call->data.args[0] == CHECKPOINT_MADE && caller == checkpoints->interpreter) {
         const struct checkpoint made = {
-            .pid = (pid_t)call->data.args[1], .pidfd = -1, .call = call->id};
+            .pid = (pid_t)call->data.args[1], .pidfd = -1, .score = -1, .call = call->id};
         uint64_t why = call->data.args[2];
         bool is_reason = why < CHECKPOINT_WORD_COUNT && why != CHECKPOINT_TAKEN;
         checkpoints->made = made;
@@ -315,7 +377,7 @@ static bool wake(struct checkpoints *checkpoints, struct checkpoint *checkpoint)
 static void forget_newest(struct checkpoint_list *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        close_fd(list->kept[--list->count].pidfd);
+        release(&list->kept[--list->count]);
 }
 
 /* Nothing of what came before it is waited for. */
@@ -324,7 +386,10 @@ static void begin_anew(struct checkpoints *checkpoints, pid_t interpreter)
     checkpoints->interpreter = interpreter;
     checkpoints->waking = 0;
     checkpoints->in_cell = checkpoints->may_come = checkpoints->is_parking = false;
-    checkpoints->next = checkpoints->made = (struct checkpoint){.pidfd = -1};
+    release(&checkpoints->next);
+    release(&checkpoints->born);
+    checkpoints->made = no_checkpoint;
+    checkpoints->is_first = false;
     checkpoints->all_sleep = false;
 }
 
@@ -335,8 +400,7 @@ static bool go_on_as(struct checkpoints *checkpoints, struct checkpoint *sleeper
     kill_others(checkpoints);
     bool is_awake = send_signal(sleeper, 0) && wake(checkpoints, sleeper);
     begin_anew(checkpoints, is_awake ? sleeper->pid : 0);
-    close_fd(sleeper->pidfd);
-    *sleeper = (struct checkpoint){.pidfd = -1};
+    release(sleeper);
     return is_awake;
 }
 
@@ -365,7 +429,7 @@ bool checkpoints_wake(struct checkpoints *checkpoints, uint32_t branch)
     forget_newest(&checkpoints->list, checkpoints->list.count);
     bool is_awake = go_on_as(checkpoints, &wanted->tip);
     checkpoints->list = wanted->list;
-    *wanted = (struct sleeping_branch){.tip = {.pidfd = -1}};
+    *wanted = (struct sleeping_branch){.tip = no_checkpoint};
     return is_awake;
 }
 

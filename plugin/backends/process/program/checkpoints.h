@@ -14,12 +14,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/oom_order.h"
 #include "protocol/checkpoint.h"
 #include "protocol/session.h"
 
 struct checkpoint {
     pid_t pid;
     int pidfd;     /* of one that is kept: its number may be another's by now */
+    int score;     /* sets its oom_score_adj; -1: nothing does */
     uint64_t call; /* the one that it sleeps in; 0: none */
 };
 
@@ -41,6 +43,11 @@ struct checkpoints {
     pid_t
         interpreter; /* the owner sets it first; 0: it could not be woken, or all branches sleep */
     bool all_sleep;
+    struct oom_order order;      /* proc is the owner's to set, -1: there is none */
+    bool has_order;              /* it is found */
+    bool needs_order;            /* the owner's: the kernel ends processes where memory runs out */
+    bool is_first;               /* the interpreter is ended ahead of them */
+    struct checkpoint born;      /* a process that is to be one; pid 0: none */
     size_t limit;                /* of one list */
     struct checkpoint_list list; /* of the interpreter */
     struct sleeping_branch asleep[SESSION_BRANCHES_MOST];
@@ -56,6 +63,9 @@ struct checkpoints {
     enum checkpoint_word why; /* it names none */
 };
 
+/* None, of no interpreter. */
+void checkpoints_init(struct checkpoints *checkpoints);
+
 /* A cell begins, with that many checkpoints at most; it ends. */
 void checkpoints_begin_cell(struct checkpoints *checkpoints, size_t limit);
 void checkpoints_end_cell(struct checkpoints *checkpoints);
@@ -63,7 +73,7 @@ void checkpoints_end_cell(struct checkpoints *checkpoints);
 /* Between two cells: the next checkpoint sleeps as that branch, with those that the interpreter
  * has. The interpreter is that of a new branch then, which has none. */
 void checkpoints_begin_park(struct checkpoints *checkpoints, uint32_t branch);
-/* Once, when it is settled: CHECKPOINT_TAKEN, or why all is as it was. */
+/* Once, when it is settled: the word of one that is taken, or why all is as it was. */
 bool checkpoints_take_answer(struct checkpoints *checkpoints, enum checkpoint_word *ret);
 
 /* Ends all of them, and the other branches: nothing leads back any more. */

@@ -62,6 +62,7 @@ int main_program_fork(struct main_program *program)
         .listener = -1,
         .loadavg = -1,
     };
+    checkpoints_init(&program->checkpoints);
     return 0;
 }
 
@@ -227,8 +228,8 @@ static void report_parked(struct main_program *program, int supervisor)
     if (!checkpoints_take_answer(&program->checkpoints, &word))
         return;
     struct report report = {.kind = REPORT_PARKED,
-                            .failure =
-                                word == CHECKPOINT_TAKEN ? RUN_FAILURE_NONE : RUN_FAILURE_INTERNAL};
+                            .failure = checkpoint_word_is_taken(word) ? RUN_FAILURE_NONE
+                                                                      : RUN_FAILURE_INTERNAL};
     (void)snprintf(report.message, sizeof(report.message), "%s", checkpoint_word_name(word));
     (void)report_send(supervisor, &report);
 }

@@ -39,7 +39,7 @@ static const char *make_checkpoint(void)
         interpreter = getpid();
         if (!restored && wish == CELL_WITH_CHECKPOINT)
             return checkpoint_word_name(word);
-        if (!restored && word == CHECKPOINT_TAKEN)
+        if (!restored && checkpoint_word_is_taken(word))
             return NULL;
     }
     return "";

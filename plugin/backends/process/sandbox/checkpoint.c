@@ -159,6 +159,7 @@ static void sleep_until_woken(int told)
     struct file_snapshot snapshot;
     char directory[PATH_MAX];
     bool is_somewhere = getcwd(directory, sizeof(directory)); /* else it is deleted */
+    (void)syscall(CHECKPOINT_CALL, CHECKPOINT_BORN);
     (void)prctl(PR_SET_DUMPABLE, 0);
     enum checkpoint_word word = take_files(&snapshot);
     let_go_of_streams();
@@ -223,7 +224,8 @@ static enum checkpoint_word report(enum checkpoint_word word, pid_t pid)
 
 static void note_child(struct checkpoint_maker *maker, pid_t pid, enum checkpoint_word word)
 {
-    if (pid > 0 && word == CHECKPOINT_TAKEN && maker->child_count < COUNT_OF(maker->children)) {
+    if (pid > 0 && checkpoint_word_is_taken(word) &&
+        maker->child_count < COUNT_OF(maker->children)) {
         maker->children[maker->child_count++] = pid;
         return;
     }

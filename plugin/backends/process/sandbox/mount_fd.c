@@ -65,6 +65,12 @@ int mount_fd_restrict(int mount, uint64_t flags)
     return mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof(attributes));
 }
 
+int mount_fd_allow(int mount, uint64_t flags)
+{
+    struct mount_attr attributes = {.attr_clr = flags};
+    return mount_setattr(mount, "", AT_EMPTY_PATH, &attributes, sizeof(attributes));
+}
+
 int mount_fd_attach(int mount, int directory, const char *path)
 {
     return move_mount(mount, "", directory, path, MOVE_MOUNT_F_EMPTY_PATH);

@@ -19,5 +19,7 @@ int mount_fd_overlay(int directory, int other, uint64_t flags);
 int mount_fd_clone(int directory, const char *path);
 /* Adds MOUNT_ATTR_* flags, on everything under it as well. */
 int mount_fd_restrict(int mount, uint64_t flags);
+/* Takes MOUNT_ATTR_* flags off, of this mount alone. */
+int mount_fd_allow(int mount, uint64_t flags);
 /* Puts the detached mount at path below directory. */
 int mount_fd_attach(int mount, int directory, const char *path);

@@ -34,6 +34,7 @@ struct sandbox {
     int inputs;                 /* RUN_FD_INPUTS of the run, until its files are written */
     int view;                   /* root of the view while it is built */
     int listener;               /* of the payload's filter, until init has it */
+    int proc;                   /* of init alone: its /proc, to write to; -1: it has none */
     const char *files;          /* where what begins its program is, for the payload */
     char detail[192];           /* the path that a failing step was working on */
     enum run_failure failure;   /* of a failing step, where it is not RUN_FAILURE_LAYER */

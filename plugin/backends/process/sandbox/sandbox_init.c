@@ -156,6 +156,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         .inputs = -1,
         .view = -1,
         .listener = -1,
+        .proc = -1,
         .files = INTERPRETER_FILES_VIEW,
     };
     int loadavg = template->interpreter.fork ? single_process_fast_path_open() : -1;
@@ -170,6 +171,8 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
         program.is_filtered = true;
+        program.checkpoints.order.proc = sandbox.proc;
+        program.checkpoints.needs_order = sandbox.isolation.cgroup_has_memory;
         program.scratch_is_full = scratch_is_full;
         program.collect_cell = cell_files_collect;
         program.note_files = cell_files_note;

@@ -189,6 +189,15 @@ int write_identity_files(struct sandbox *sandbox)
     return 0;
 }
 
+/* Another mount of the same, which is at no path. Its owner is this process, and it sets the scores
+ * of a session's processes by it (program/checkpoints.h). */
+static void keep_writable_proc(struct sandbox *sandbox)
+{
+    CLEANUP_CLOSE int proc = mount_fd_clone(sandbox->view, "proc");
+    if (proc >= 0 && mount_fd_allow(proc, MOUNT_ATTR_RDONLY) == 0)
+        sandbox->proc = TAKE_FD(proc);
+}
+
 /* Where the host's own /proc is partly covered (a container), the kernel refuses a fresh one with
  * EPERM. Then there is none: the host's is never shown. */
 int mount_proc(struct sandbox *sandbox)
@@ -203,7 +212,10 @@ int mount_proc(struct sandbox *sandbox)
     CLEANUP_CLOSE int proc =
         fsmount(context, FSMOUNT_CLOEXEC,
                 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-    return proc < 0 ? -1 : mount_fd_attach(proc, sandbox->view, "proc");
+    if (proc < 0 || mount_fd_attach(proc, sandbox->view, "proc") < 0)
+        return -1;
+    keep_writable_proc(sandbox);
+    return 0;
 }
 
 /* Only the view's own file system: mounts on it have flags of their own. */

@@ -20,6 +20,7 @@
 #include "guest/guest_cell.h"
 #include "guest/guest_files.h"
 #include "guest/guest_input.h"
+#include "guest/guest_oom.h"
 #include "guest/guest_output.h"
 #include "guest/guest_program.h"
 #include "guest/guest_time.h"
@@ -97,6 +98,19 @@ static void take_head(struct guest_run *ret)
         _exit(1);
 }
 
+/* Where the kernel ends the copy no later than the cell, its word says so. */
+static enum checkpoint_word make_checkpoint(struct guest_session *session, size_t number,
+                                            pid_t interpreter, size_t limit)
+{
+    bool is_wanted = number == 0 && limit > 0;
+    bool is_last = is_wanted && guest_oom_before_copy(interpreter);
+    enum checkpoint_word word =
+        guest_checkpoints_make(&session->checkpoints, session->programs[number].cells, interpreter,
+                               number == 0 ? limit : 0);
+    is_last = is_wanted && guest_oom_behind_copy(interpreter) && is_last;
+    return word == CHECKPOINT_TAKEN && !is_last ? CHECKPOINT_EXPOSED : word;
+}
+
 /* What the backend has sent for it is taken whole: whatever cannot be written is the cell's
  * failure. A cell that the interpreter does not get is seen by its end. */
 static void take_cell(struct guest_session *session, size_t number, struct guest_program *program)
@@ -108,9 +122,7 @@ static void take_cell(struct guest_session *session, size_t number, struct guest
      * for us while we wait for its checkpoint. */
     close_fd(TAKE_FD(program->outputs[PROGRAM_RESULTS]));
     (void)kill(-1, SIGCONT);
-    enum checkpoint_word word =
-        guest_checkpoints_make(&session->checkpoints, session->programs[number].cells, program->pid,
-                               number == 0 ? run.checkpoints : 0);
+    enum checkpoint_word word = make_checkpoint(session, number, program->pid, run.checkpoints);
     session->has_cell = true;
     files_clear(&files);
     fds[GUEST_CELL_CODE] = input_make_file();

@@ -4,7 +4,7 @@ word at a socket, and the guest keeps the files. Every name is looked up ahead o
 import _signal
 import os
 
-WORDS = ("taken", "threads", "processes", "descriptors", "shared_memory", "files", "secrets", "memory", "refused")  # protocol/checkpoint.h
+WORDS = ("taken", "threads", "processes", "descriptors", "shared_memory", "files", "secrets", "memory", "refused", "exposed")  # protocol/checkpoint.h
 WOKEN = b"w"
 WAIT_FOR_ALL = 0x40000000  # __WALL: a copy sends no signal at its end
 SET_DUMPABLE, GET_THREAD_ID_ADDRESS = 4, 40  # prctl(2)

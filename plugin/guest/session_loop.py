@@ -102,7 +102,7 @@ class Cells:
         if len(fds) not in (CELL_FDS - 1, CELL_FDS) or not data:
             return None
         has_tools = len(fds) == CELL_FDS
-        checkpoint = dict(zip(range(ord("A"), ord("J")), self.words)).get(data[0], "")  # guest_cell.h
+        checkpoint = dict(enumerate(self.words, ord("A"))).get(data[0], "")  # guest_cell.h
         source, rest = read_all(fds[0]), Reader(read_all(fds[1]))
         for fd, number in zip(fds[2:], (0, 1, 2, RESULTS_FD)):
             os.dup2(fd, number, number != RESULTS_FD)

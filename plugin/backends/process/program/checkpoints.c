@@ -19,6 +19,7 @@
 
 #define CHILDREN_LIMIT 16384 /* bytes of a list of pids */
 #define WAKE_LIMIT_MS  5000  /* for one to put its files back */
+#define QUICK_ROUNDS   3
 
 static bool send_signal(const struct checkpoint *checkpoint, int number)
 {
@@ -322,24 +323,35 @@ bool checkpoints_can_restore(const struct checkpoints *checkpoints, size_t cells
     return cells > 0 && cells <= checkpoints->list.count && checkpoints->list.is_of_last;
 }
 
-/* All of them are stopped, so that none can fork, and each that dies leaves its children to this
- * process. Those that are not dumpable are no exception. */
-static void kill_others(struct checkpoints *checkpoints)
+/* true: there were some, which left their children to this process. Those that are not dumpable are
+ * no exception. */
+static bool kill_children(struct checkpoints *checkpoints)
 {
     pid_t children[CHILDREN_LIMIT / 2];
-    bool found = true;
-    while (found) {
-        size_t count = read_children(children, COUNT_OF(children));
-        found = false;
-        for (size_t i = 0; i < count; i++) {
-            if (kept_at(checkpoints, children[i]))
-                continue;
-            found = true;
-            (void)kill(children[i], SIGKILL);
-            while (waitpid(children[i], NULL, __WALL) < 0 && errno == EINTR)
-                ;
-        }
+    size_t count = read_children(children, COUNT_OF(children));
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        if (kept_at(checkpoints, children[i]))
+            continue;
+        found = true;
+        (void)kill(children[i], SIGKILL);
+        while (waitpid(children[i], NULL, __WALL) < 0 && errno == EINTR)
+            ;
     }
+    return found;
+}
+
+/* Mostly these are the interpreter, and then the checkpoints that it has left. Others are stopped,
+ * so that none can fork. That is not done at once, because each checkpoint would make its call
+ * again. */
+static void kill_others(struct checkpoints *checkpoints)
+{
+    for (size_t i = 0; i < QUICK_ROUNDS; i++)
+        if (!kill_children(checkpoints))
+            return;
+    (void)kill(-1, SIGSTOP);
+    while (kill_children(checkpoints))
+        ;
 }
 
 /* Until a call comes, or the checkpoint has died. */
@@ -396,7 +408,6 @@ static void begin_anew(struct checkpoints *checkpoints, pid_t interpreter)
 /* Kills what is no checkpoint; this one is none from now on. */
 static bool go_on_as(struct checkpoints *checkpoints, struct checkpoint *sleeper)
 {
-    (void)kill(-1, SIGSTOP);
     kill_others(checkpoints);
     bool is_awake = send_signal(sleeper, 0) && wake(checkpoints, sleeper);
     begin_anew(checkpoints, is_awake ? sleeper->pid : 0);

@@ -89,6 +89,15 @@ static bool has_command(const struct call *call)
     return call->request.language->runner == RUN_RUNNER_SHELL;
 }
 
+/* Any cell of a session may be the one that names tools, and the command has to be in its sandbox
+ * by then. Another policy ends the session. */
+static bool session_has_command(const struct call *call)
+{
+    char **allowed = call->configuration.policy->tools.allowed;
+    return call->request.session && allowed && allowed[0] && has_command(call) &&
+           language_calls(call, call->request.language);
+}
+
 /* The runner of a language is where its module for tools is. */
 static bool can_call(const struct call *call, struct error *error)
 {
@@ -145,7 +154,7 @@ bool tool_plan(struct call *call, struct error *error)
 {
     tool_list_clear(&call->tools);
     call->description.tools = 0;
-    call->description.tool_command = 0;
+    call->description.tool_command = session_has_command(call);
     if (!take_from_session(call, error))
         return false;
     if (!call->request.tools || !call->request.tools[0])

@@ -148,7 +148,8 @@ struct run_description {
     uint32_t network;        /* 1: a network, which one is the mode's */
     uint32_t results;        /* 1: the program gets RUN_RESULTS_FD */
     uint32_t tools;          /* 1: and RUN_TOOLS_FD */
-    uint32_t tool_command;   /* 1: and calls tools by a command, which is in its PATH */
+    uint32_t tool_command;   /* 1: it, or cells of its session, call tools by a command, which is in
+                                its PATH */
     uint64_t tools_wait_ms;  /* for answers on it, beyond limits.wall_ms, in all */
     uint64_t required;       /* LAYER_BITs without which the run is refused */
     uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */

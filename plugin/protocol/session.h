@@ -70,13 +70,14 @@ enum session_order_kind {
 
 /* Both ends are of one build: sent as it is. */
 struct session_order {
-    uint32_t kind;    /* enum session_order_kind */
-    uint32_t wall_ms; /* of a cell */
-    uint32_t cpu_ms;  /* of all processes of the session, while it executes the cell; 0: any */
-    uint32_t haste;   /* 1, of COLLECT: the cell was ordered to end */
-    uint32_t program; /* of a cell: the number of its interpreter */
-    uint32_t runner;  /* of PROGRAM: enum run_interpreter of its description */
-    uint32_t cells;   /* of UNDO: how many, at least one */
-    uint32_t branch;  /* of PARK, WAKE and DROP */
+    uint32_t kind;         /* enum session_order_kind */
+    uint32_t wall_ms;      /* of a cell */
+    uint32_t cpu_ms;       /* of all processes of the session, while it executes the cell; 0: any */
+    uint32_t haste;        /* 1, of COLLECT: the cell was ordered to end */
+    uint32_t program;      /* of a cell: the number of its interpreter */
+    uint32_t runner;       /* of PROGRAM: enum run_interpreter of its description */
+    uint32_t tool_command; /* of PROGRAM: that of its description */
+    uint32_t cells;        /* of UNDO: how many, at least one */
+    uint32_t branch;       /* of PARK, WAKE and DROP */
     uint32_t tools_wait_ms; /* of a cell: for answers to its calls of tools, beyond wall_ms */
 };

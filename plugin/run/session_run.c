@@ -107,7 +107,8 @@ bool session_run_add(struct session_run *session, uint32_t number,
                      struct error *error)
 {
     const struct session_order order = {.kind = SESSION_ORDER_PROGRAM,
-                                        .runner = cell->preparation.runner};
+                                        .runner = cell->preparation.runner,
+                                        .tool_command = cell->tool_command};
     CLEANUP(backend_run_close) struct backend_run streams = BACKEND_RUN_EMPTY;
     CLEANUP_CLOSE int outer = -1;
     CLEANUP_CLOSE int inner = -1;

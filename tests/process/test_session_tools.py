@@ -33,10 +33,10 @@ def call(code, session="new", serve=add_one, language="python", request=None, **
     return (made, *provider.invoke({"language": language, "code": code, "session": session, **(request or {})}, made))
 
 
-def cell(code, session="new", serve=add_one, status="completed", state="kept", tools=None, request=None, **host):
+def cell(code, session="new", serve=add_one, status="completed", state="kept", tools=None, request=None, language="python", **host):
     """One that its session outlives."""
     members = {**({} if tools is None else {"tools": tools}), **(request or {})}
-    made, _, result = call(code, session, serve, request=members, **host)
+    made, _, result = call(code, session, serve, language, members, **host)
     tap.equal((result["status"], result["session"] and result["session"]["state"]), (status, state), result)
     return made, result
 
@@ -141,15 +141,13 @@ def test_another_principal_has_neither_session_nor_tools():
     tap.equal(printed("print(tools.add(x=1))", session), "2\n")
 
 
-def test_other_languages_are_refused_by_name_and_have_none():
+def test_a_cell_of_another_language_has_the_sessions_tools():
     use()
     session = begin()
-    code = "[ -e /proc/self/fd/62 ] || echo none"
-    for of in "new", session:
-        made, status, result = call(code, of, language="bash", request={"tools": ["add"]})
-        tap.equal((status, result["error"]["code"]), (NOT_RUN, "not_supported"), result)
-        tap.contains(result["error"]["message"], "cells of this language cannot call tools")
-    tap.equal(call(code, session, language="bash")[2]["stdout"], "none\n")
+    tap.equal(printed("tool --names; tool add '{\"x\": 1}'", session, language="bash"), "add\n2\n")
+    tap.equal(printed("tool add; echo $?", session, language="bash", tools=[]), "69\n")
+    error = refused("puts 1", session, language="ruby", request={"tools": ["add"]})
+    tap.equal((error["code"], "no sessions" in error["message"] or "cannot call tools" in error["message"]), ("not_supported", True), error)
     tap.equal(printed("print(tools.add(x=1))", session), "2\n")
 
 

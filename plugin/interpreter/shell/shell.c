@@ -17,6 +17,7 @@
 #include "base/write_fully.h"
 #include "interpreter/shell/shell_begin_text.h"
 #include "interpreter/shell/shell_loop_text.h"
+#include "protocol/run_description.h"
 
 enum own_argument {
     OWN_C,
@@ -56,18 +57,20 @@ static char **with_own_arguments(char *const *given, const char *const own[OWN_C
     return list;
 }
 
-static _Noreturn void become_shell(const char *path, char *const *arguments)
+/* A limit on open files may leave no such number: then no call can be made. */
+static _Noreturn void become_shell(const char *path, char *const *arguments, int tools)
 {
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)dup2(tools, RUN_TOOLS_FD);
     (void)setpgid(0, 0); /* a program that signals its group means itself */
     (void)execv(path, arguments);
     _exit(127);
 }
 
-bool shell_start(struct shell *shell, const char *path, char *const *arguments)
+bool shell_start(struct shell *shell, const char *path, char *const *arguments, int tools)
 {
     *shell = (struct shell){.length = 0};
     if (!open_channels(shell))
@@ -95,7 +98,7 @@ bool shell_start(struct shell *shell, const char *path, char *const *arguments)
         return false;
     shell->pid = fork();
     if (shell->pid == 0)
-        become_shell(path, list);
+        become_shell(path, list, tools);
     return shell->pid > 0;
 }
 

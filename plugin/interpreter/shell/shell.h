@@ -29,8 +29,9 @@ struct shell {
     size_t length; /* of what was read of the answers, and not yet taken */
 };
 
-/* Starts it: its path, and the arguments that are before its own. false, with errno. */
-bool shell_start(struct shell *shell, const char *path, char *const *arguments);
+/* Starts it: its path, the arguments that are before its own, and what it and its children have as
+ * RUN_TOOLS_FD. false, with errno. */
+bool shell_start(struct shell *shell, const char *path, char *const *arguments, int tools);
 
 /* Has it execute the file, after the commands. false: it cannot be told. */
 bool shell_execute(struct shell *shell, const char *file, const void *commands, size_t length);

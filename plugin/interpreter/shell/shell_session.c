@@ -19,6 +19,7 @@
 #include "base/write_fully.h"
 #include "interpreter/cell/cell.h"
 #include "interpreter/shell/defined_names.h"
+#include "interpreter/shell/shell_tools.h"
 #include "protocol/run_description.h"
 
 #define TEXT_LIMIT  (UINT32_C(64) << 20) /* bytes; a description is not longer */
@@ -60,6 +61,7 @@ static void end_cell(struct service *service, unsigned int exit_code)
 {
     struct wire_writer frame = {.limit = FRAME_LIMIT};
     defined_names_write_end(&service->names, exit_code, cell_home_is_empty(), &frame);
+    shell_tools_end_cell();
     if (!frame.failed)
         (void)write_fully(RUN_RESULTS_FD, frame.bytes, frame.length);
     free(frame.bytes);
@@ -114,6 +116,7 @@ static bool take_cell(struct service *service)
     settle_input();
     service->number++;
     service->in_cell = true;
+    shell_tools_begin_cell(cell.has_tools);
     if (cell.failure[0])
         refuse_cell(service, cell.failure);
     else if (give_to_shell(service, &cell))
@@ -174,11 +177,12 @@ static _Noreturn void serve(struct service *service)
 {
     for (;;) {
         bool takes = service->waits && !service->in_cell;
-        struct pollfd ready[] = {
+        struct pollfd ready[3 + SHELL_TOOLS_WATCHED] = {
             {.fd = service->signals, .events = POLLIN},
             {.fd = service->shell.answers, .events = POLLIN},
             {.fd = takes ? service->cells : -1, .events = POLLIN},
         };
+        shell_tools_watch(&ready[3]);
         if (poll(ready, COUNT_OF(ready), -1) < 0)
             continue;
         /* Its answer first: a shell that was replaced is none that has ended. */
@@ -190,6 +194,7 @@ static _Noreturn void serve(struct service *service)
         }
         if (ready[0].revents)
             take_signals(service);
+        shell_tools_serve(&ready[3]);
         if (ready[2].revents && !take_cell(service))
             _exit(0);
     }
@@ -211,7 +216,9 @@ int shell_session(const char *path, char *const *arguments)
         prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) < 0)
         return 1;
     service.signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (service.signals < 0 || !shell_start(&service.shell, path, arguments))
+    CLEANUP_CLOSE int tools = shell_tools_open();
+    if (service.signals < 0 || tools < 0 || !shell_start(&service.shell, path, arguments, tools))
         return 1;
+    close_fd(TAKE_FD(tools)); /* its end is seen once the shell and its children have none */
     serve(&service);
 }

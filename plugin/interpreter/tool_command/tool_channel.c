@@ -16,21 +16,21 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "interpreter/tool_command/tool_cell.h"
+#include "interpreter/tool_command/tool_frame.h"
 #include "interpreter/tool_command/tool_listing.h"
 #include "interpreter/tool_command/tool_locks.h"
 #include "protocol/run_description.h"
 
-#define TOOLS_HEADER    (TOOL_FRAME_HEADER + TOOL_TOOLS_HEADER)
-#define ANSWER_HEADER   (TOOL_FRAME_HEADER + 5) /* u32 number, u8 form */
-#define FRAME_LIMIT     (UINT32_C(1) << 30)     /* bytes; a longer one is none */
-#define TICK_NS         10000                   /* numbers of calls come again after 11 hours */
-#define REST_OF_HEAD_MS 1                       /* it is on its way */
+#define TICK_NS         10000 /* numbers of calls come again after 11 hours */
+#define REST_OF_HEAD_MS 1     /* it is on its way */
 
 static const char no_descriptors[] = "the descriptors for calls are not those of the run";
 static const char no_more_calls[] = "the gateway takes no more calls";
 static const char cut_off[] = "a call was killed while it was written or answered, so no further "
                               "one can be made";
 static const char no_locks[] = "the processes of this run cannot lock their descriptors";
+static const char not_kept[] = "what the gateway has told of the tools was not kept; is /tmp full?";
 static const char no_memory[] = "no memory for the call";
 
 /* The begin of a frame that has not been taken yet. */
@@ -39,18 +39,6 @@ struct head {
     size_t size;     /* of the whole frame */
     uint32_t number; /* of the call; with the tools: of calls that may be open */
 };
-
-static uint32_t read_number(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
-static void write_number(uint32_t number, size_t width, unsigned char *ret)
-{
-    for (size_t i = 0; i < width; i++)
-        ret[i] = (unsigned char)(number >> 8 * i);
-}
 
 /* A child may have been started without them, or have other files there. */
 static bool has_descriptors(void)
@@ -72,24 +60,24 @@ static bool read_head(const unsigned char *bytes, size_t length, struct head *re
 {
     if (length < TOOL_FRAME_HEADER)
         return false;
-    *ret = (struct head){.kind = bytes[4], .size = (size_t)TOOL_FRAME_HEADER + read_number(bytes)};
+    *ret = (struct head){.kind = bytes[4], .size = tool_frame_size(bytes)};
     bool has_number = ret->kind == TOOL_FRAME_ANSWER || ret->kind == TOOL_FRAME_TOOLS;
-    if (!has_number || ret->size < ANSWER_HEADER)
+    if (!has_number || ret->size < TOOL_ANSWER_HEADER)
         return true;
-    ret->number = length < ANSWER_HEADER ? 0 : read_number(bytes + TOOL_FRAME_HEADER);
-    return length == ANSWER_HEADER;
+    ret->number = length < TOOL_ANSWER_HEADER ? 0 : tool_frame_number(bytes + TOOL_FRAME_HEADER);
+    return length == TOOL_ANSWER_HEADER;
 }
 
 /* Without taking anything: it may be another process's. false: there will be no further one. */
 static bool look_at_head(struct head *ret)
 {
-    unsigned char bytes[ANSWER_HEADER];
+    unsigned char bytes[TOOL_ANSWER_HEADER];
     for (;;) {
         ssize_t length = recv(RUN_TOOLS_FD, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
         if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
             return false;
         if (length > 0 && read_head(bytes, (size_t)length, ret))
-            return ret->size <= FRAME_LIMIT;
+            return ret->size <= TOOL_FRAME_LIMIT;
         if (length > 0)
             (void)poll(NULL, 0, REST_OF_HEAD_MS);
         else
@@ -165,8 +153,8 @@ static const char *take_next(uint32_t number, struct head *head, unsigned char *
     if (head->kind == TOOL_FRAME_TOOLS)
         tool_slots_set(head->number);
     const char *problem = take_frame(head, ret);
-    if (!problem && head->kind == TOOL_FRAME_TOOLS && head->size > TOOLS_HEADER)
-        tool_listing_keep(*ret + TOOLS_HEADER, head->size - TOOLS_HEADER);
+    if (!problem && head->kind == TOOL_FRAME_TOOLS && head->size > TOOL_LISTING_HEADER)
+        tool_listing_keep(*ret + TOOL_LISTING_HEADER, head->size - TOOL_LISTING_HEADER);
     return problem;
 }
 
@@ -189,9 +177,9 @@ static const char *receive(uint32_t number, struct tool_reply *ret)
         if (!frame) {
             await_other(head.number);
         } else if (head.kind == TOOL_FRAME_ANSWER && head.number == number) {
-            *ret = (struct tool_reply){.form = frame[ANSWER_HEADER - 1],
-                                       .bytes = frame + ANSWER_HEADER,
-                                       .length = head.size - ANSWER_HEADER,
+            *ret = (struct tool_reply){.form = frame[TOOL_ANSWER_HEADER - 1],
+                                       .bytes = frame + TOOL_ANSWER_HEADER,
+                                       .length = head.size - TOOL_ANSWER_HEADER,
                                        .frame = frame};
             frame = NULL;
             return NULL;
@@ -254,27 +242,34 @@ static const char *send_next(unsigned char *frame, size_t length, uint32_t *ret_
     uint32_t number = next_number();
     if (!tool_lock_try(TOOL_LOCK_NUMBERS + (int64_t)number))
         return no_locks;
-    write_number(number, 4, frame + TOOL_FRAME_HEADER);
+    tool_frame_put_number(number, 4, frame + TOOL_FRAME_HEADER);
     *ret_number = number;
     return write_frame(frame, length) ? NULL : no_more_calls;
 }
 
-static const char *send_call(const char *name, size_t name_length, const void *arguments,
-                             size_t length, uint32_t *ret_number)
+/* The frame of a call that has no number yet; NULL: no memory. */
+static unsigned char *make_call(const char *name, size_t name_length, const void *arguments,
+                                size_t length, size_t *ret_size)
 {
     size_t payload = TOOL_CALL_HEADER + name_length + length;
-    CLEANUP_FREE unsigned char *frame = malloc(TOOL_FRAME_HEADER + payload);
+    unsigned char *frame = calloc(1, TOOL_FRAME_HEADER + payload);
     if (!frame)
-        return no_memory;
+        return NULL;
     unsigned char *at = frame + TOOL_FRAME_HEADER;
-    write_number((uint32_t)payload, 4, frame);
+    tool_frame_put_number((uint32_t)payload, 4, frame);
     frame[4] = TOOL_FRAME_CALL;
-    write_number((uint32_t)name_length, 2, at + 4);
+    tool_frame_put_number((uint32_t)name_length, 2, at + 4);
     memcpy(at + TOOL_CALL_HEADER, name, name_length);
     memcpy(at + TOOL_CALL_HEADER + name_length, arguments, length);
+    *ret_size = TOOL_FRAME_HEADER + payload;
+    return frame;
+}
+
+static const char *send_call(unsigned char *frame, size_t size, uint32_t *ret_number)
+{
     if (!tool_lock_take(TOOL_LOCK_SENDER))
         return no_locks;
-    const char *problem = send_next(frame, TOOL_FRAME_HEADER + payload, ret_number);
+    const char *problem = send_next(frame, size, ret_number);
     tool_lock_give_back(TOOL_LOCK_SENDER);
     return problem;
 }
@@ -289,7 +284,8 @@ static bool enter_slot(uint32_t slots)
     return tool_lock_take(TOOL_LOCK_SLOTS + getpid() % (int64_t)slots);
 }
 
-const char *tool_channel_take_listing(void)
+/* Off the socket, if no process has yet. */
+static const char *take_listing(void)
 {
     const char *problem = NULL;
     struct head head;
@@ -309,11 +305,10 @@ const char *tool_channel_take_listing(void)
     return problem;
 }
 
-const char *tool_channel_call(const char *name, const void *arguments, size_t length,
-                              struct tool_reply *ret)
+static const char *call(unsigned char *frame, size_t size, struct tool_reply *ret)
 {
     uint32_t number = 0;
-    const char *problem = tool_channel_take_listing();
+    const char *problem = take_listing();
     if (problem)
         return problem;
     uint32_t slots = tool_slots();
@@ -321,10 +316,32 @@ const char *tool_channel_call(const char *name, const void *arguments, size_t le
         return no_more_calls;
     if (!enter_slot(slots))
         return no_locks;
-    problem = send_call(name, strlen(name), arguments, length, &number);
+    problem = send_call(frame, size, &number);
     if (!problem)
         problem = receive(number, ret);
     if (number != 0) /* those that wait for this one need not wait for what is done with it */
         tool_lock_give_back(TOOL_LOCK_NUMBERS + (int64_t)number);
     return problem;
+}
+
+const char *tool_channel_call(const char *name, const void *arguments, size_t length,
+                              struct tool_reply *ret)
+{
+    size_t size = 0;
+    CLEANUP_FREE unsigned char *frame = make_call(name, strlen(name), arguments, length, &size);
+    if (!frame)
+        return no_memory;
+    return tool_cell_is_there() ? tool_cell_ask(TOOL_ASK_CALL, frame, size, ret)
+                                : call(frame, size, ret);
+}
+
+const char *tool_channel_listing(struct tool_reply *ret)
+{
+    if (tool_cell_is_there())
+        return tool_cell_ask(TOOL_ASK_LISTING, NULL, 0, ret);
+    const char *problem = take_listing();
+    if (problem)
+        return problem;
+    ret->form = TOOL_ANSWER_JSON;
+    return tool_listing_read(ret) ? NULL : not_kept;
 }

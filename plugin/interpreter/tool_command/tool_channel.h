@@ -2,8 +2,9 @@
 /*
  * The calls of one process among all of a run that call tools at the same time, over the two
  * descriptors that they have in common (docs/internals/tools-inside.md). Each takes its own answer
- * from the socket; that of a process that has ended is dropped by the next one that reads.
- * Single-threaded; runs in the command that calls tools.
+ * from the socket; that of a process that has ended is dropped by the next one that reads. In a
+ * cell of a session there is another way (tool_cell.h). Single-threaded; runs in the command that
+ * calls tools.
  */
 #pragma once
 
@@ -24,6 +25,7 @@ struct tool_reply {
 const char *tool_channel_call(const char *name, const void *arguments, size_t length,
                               struct tool_reply *ret);
 
-/* Has taken what the gateway tells of the tools first of all, if no process has yet
- * (tool_listing.h). NULL, or why not, static. */
-const char *tool_channel_take_listing(void);
+/* What the gateway tells of the tools: a JSON array, or an error where the cell has none. In a run
+ * the first process takes it off the socket, and leaves it for the others (tool_listing.h). NULL
+ * and *ret; or why not, static. */
+const char *tool_channel_listing(struct tool_reply *ret);

@@ -14,9 +14,8 @@
 #include "base/write_fully.h"
 #include "interpreter/tool_command/json_slice.h"
 #include "interpreter/tool_command/tool_channel.h"
+#include "interpreter/tool_command/tool_frame.h"
 #include "interpreter/tool_command/tool_listing.h"
-
-#define NAME_LIMIT 128 /* bytes; no tool has a longer one */
 
 /* As in sysexits.h, where it has one. */
 enum status {
@@ -136,7 +135,7 @@ static bool read_input(char **ret, size_t *ret_length)
 
 static enum status call(const char *name, const char *arguments, size_t length)
 {
-    if (strlen(name) > NAME_LIMIT)
+    if (strlen(name) > TOOL_NAME_LIMIT)
         return fail(name, "unknown_tool", "no tool has such a name");
     if (length > TOOL_ARGUMENTS_LIMIT)
         return fail(name, "limit_exceeded", "the arguments have more than 1 MiB");
@@ -161,15 +160,9 @@ static enum status call_with_input(const char *name)
     return call(name, input, length);
 }
 
-static enum status tell(const char *option, char *const *words)
+static enum status print_of_listing(const char *option, char *const *words,
+                                    struct json_slice listing)
 {
-    struct json_slice listing;
-    CLEANUP_FREE char *bytes = NULL;
-    const char *problem = tool_channel_take_listing();
-    if (!problem && !tool_listing_read(&listing, &bytes))
-        problem = "what the gateway has told of the tools was not kept; is /tmp full?";
-    if (problem)
-        return fail(option, "unavailable", problem);
     if (strcmp(option, "--names") == 0)
         tool_listing_print_names(listing);
     else if (strcmp(option, "--search") == 0 && !tool_listing_search(listing, words))
@@ -177,6 +170,19 @@ static enum status tell(const char *option, char *const *words)
     else if (strcmp(option, "--describe") == 0 && !tool_listing_describe(listing, words[0]))
         return fail(words[0], "unknown_tool", "the run has no tool of that name");
     return finish(fflush(stdout) == 0, option);
+}
+
+static enum status tell(const char *option, char *const *words)
+{
+    struct tool_reply reply = {.length = 0};
+    const char *problem = tool_channel_listing(&reply);
+    if (problem)
+        return fail(option, "unavailable", problem);
+    const struct json_slice told = {(const char *)reply.bytes, reply.length};
+    enum status status = reply.form == TOOL_ANSWER_ERROR ? fail_as_told(option, told)
+                                                         : print_of_listing(option, words, told);
+    free(reply.frame);
+    return status;
 }
 
 /* The name, and what may be behind it. */

@@ -27,18 +27,19 @@ void tool_listing_keep(const unsigned char *bytes, size_t length)
         (void)unlink(NEW_LISTING);
 }
 
-bool tool_listing_read(struct json_slice *ret, char **ret_bytes)
+bool tool_listing_read(struct tool_reply *ret)
 {
     struct stat status;
     CLEANUP_CLOSE int fd = open(LISTING, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
         return false;
     size_t length = (size_t)status.st_size;
-    CLEANUP_FREE char *bytes = malloc(length + 1);
+    CLEANUP_FREE unsigned char *bytes = malloc(length + 1);
     if (!bytes || read(fd, bytes, length) != (ssize_t)length)
         return false;
-    *ret = (struct json_slice){bytes, length};
-    *ret_bytes = TAKE_POINTER(bytes);
+    ret->length = length;
+    ret->bytes = ret->frame = bytes;
+    bytes = NULL;
     return true;
 }
 

@@ -10,11 +10,12 @@
 #include <stddef.h>
 
 #include "interpreter/tool_command/json_slice.h"
+#include "interpreter/tool_command/tool_channel.h"
 
 /* Leaves it there; without room there will be none. */
 void tool_listing_keep(const unsigned char *bytes, size_t length);
-/* false: it is not there. *ret is the array, whose bytes are *ret_bytes, the caller's to free. */
-bool tool_listing_read(struct json_slice *ret, char **ret_bytes);
+/* Its bytes, and no form. false: it is not there. */
+bool tool_listing_read(struct tool_reply *ret);
 
 /* The words of standard output, a line each: the names of all tools; of those in whose name, title
  * or description there are such words, the best first. false: no memory. */

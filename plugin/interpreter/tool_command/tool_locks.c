@@ -10,30 +10,30 @@
 
 #include "protocol/run_description.h"
 
-static bool change(short type, int64_t lock, int command)
+static bool change(int fd, short type, int64_t lock, int command)
 {
     struct flock record = {
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)lock, .l_len = 1};
     int result;
     do
-        result = fcntl(RUN_RESULTS_FD, command, &record);
+        result = fcntl(fd, command, &record);
     while (result < 0 && errno == EINTR);
     return result == 0;
 }
 
 bool tool_lock_try(int64_t lock)
 {
-    return change(F_WRLCK, lock, F_SETLK);
+    return change(RUN_RESULTS_FD, F_WRLCK, lock, F_SETLK);
 }
 
 bool tool_lock_take(int64_t lock)
 {
-    return change(F_WRLCK, lock, F_SETLKW);
+    return change(RUN_RESULTS_FD, F_WRLCK, lock, F_SETLKW);
 }
 
 void tool_lock_give_back(int64_t lock)
 {
-    (void)change(F_UNLCK, lock, F_SETLK);
+    (void)change(RUN_RESULTS_FD, F_UNLCK, lock, F_SETLK);
 }
 
 bool tool_lock_is_held(int64_t lock)
@@ -41,6 +41,20 @@ bool tool_lock_is_held(int64_t lock)
     struct flock record = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)lock, .l_len = 1};
     return fcntl(RUN_RESULTS_FD, F_GETLK, &record) == 0 && record.l_type != F_UNLCK;
+}
+
+bool tool_slot_enter(int fd)
+{
+    for (int slot = 0; slot < TOOL_CELL_SLOTS; slot++)
+        if (change(fd, F_WRLCK, TOOL_LOCK_SLOTS + slot, F_SETLK))
+            return true;
+    return change(fd, F_WRLCK, TOOL_LOCK_SLOTS + getpid() % TOOL_CELL_SLOTS, F_SETLKW);
+}
+
+void tool_slot_leave(int fd)
+{
+    for (int slot = 0; slot < TOOL_CELL_SLOTS; slot++)
+        (void)change(fd, F_UNLCK, TOOL_LOCK_SLOTS + slot, F_SETLK);
 }
 
 /* O_APPEND means nothing to a pipe or a socket. */

@@ -22,6 +22,14 @@ enum tool_lock {
     TOOL_LOCK_NUMBERS = 4096 /* plus the number of a call: its answer is awaited */
 };
 
+#define TOOL_CELL_SLOTS 16 /* its commands are not told how many the gateway takes */
+
+/* Takes one of the slots of a cell, in its turn; it is a record of that descriptor. Further calls
+ * wait here, so that no program has more open answers than the gateway keeps. The end of the
+ * process gives it back, if nothing has before. false: there are no locks here. */
+bool tool_slot_enter(int fd);
+void tool_slot_leave(int fd);
+
 /* false: another process holds it, or there are no locks here. */
 bool tool_lock_try(int64_t lock);
 /* The same, in its turn. */

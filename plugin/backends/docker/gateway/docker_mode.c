@@ -77,8 +77,9 @@ const struct sandbox_mode_row docker_mode = {
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .cell_tool_runners =
-        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE),
+    .cell_tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
+                         SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
+                         SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
     .keeps_checkpoints = true,
     .has_pool = true,
     .network = "the engine's bridge",

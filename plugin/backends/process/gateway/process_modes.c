@@ -92,8 +92,9 @@ const struct sandbox_mode_row process_mode = {
     .tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                     SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                     SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .cell_tool_runners =
-        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE),
+    .cell_tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
+                         SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
+                         SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),

@@ -36,21 +36,26 @@ struct packed_file {
 
 static const struct sandbox *session_sandbox;
 
-int session_program_files(uint32_t runner)
+static bool pack(int memory, const struct interpreter_file *file)
 {
-    const struct interpreter_file *file = interpreter_files(runner);
-    CLEANUP_CLOSE int memory =
-        file ? memfd_create("interpreter", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
-    if (memory < 0)
-        return -1;
+    if (!file)
+        return false;
     for (; file->name; file++) {
         struct packed_file head = {.length = file->length, .executable = file->executable};
         (void)snprintf(head.name, sizeof(head.name), "%s", file->name);
         if (!write_fully(memory, &head, sizeof(head)) ||
             !write_fully(memory, file->content, file->length))
-            return -1;
+            return false;
     }
-    if (fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+    return true;
+}
+
+int session_program_files(uint32_t runner, bool tool_command)
+{
+    CLEANUP_CLOSE int memory = memfd_create("interpreter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory < 0 || !pack(memory, interpreter_files(runner)) ||
+        (tool_command && !pack(memory, interpreter_tool_command())) ||
+        fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
         return -1;
     return TAKE_FD(memory);
 }

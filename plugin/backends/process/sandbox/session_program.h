@@ -12,9 +12,9 @@
 #include "backends/process/program/main_program.h"
 #include "backends/process/sandbox/sandbox.h"
 
-/* In the supervisor: a sealed memfd with the files of that runner (enum run_interpreter), or -1
- * with errno. */
-int session_program_files(uint32_t runner);
+/* In the supervisor: a sealed memfd with the files of that runner (enum run_interpreter), and the
+ * command that calls tools where it is wanted; or -1 with errno. */
+int session_program_files(uint32_t runner, bool tool_command);
 
 /* In the init, once: its sandbox, which lives as long as the process. */
 void session_program_init(const struct sandbox *sandbox);

@@ -72,7 +72,7 @@ static void pass_program_on(struct run *run, const struct session_order *order,
         .cgroup_has_memory = run->process->cgroup.has_memory,
         .cgroup_has_pids = run->process->cgroup.has_pids,
     };
-    CLEANUP_CLOSE int files = session_program_files(order->runner);
+    CLEANUP_CLOSE int files = session_program_files(order->runner, order->tool_command);
     int given[SESSION_PROGRAM_FDS + 1];
     for (size_t i = 0; i < SESSION_PROGRAM_FDS; i++)
         given[i] = fds[i];

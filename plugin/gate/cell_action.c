@@ -116,8 +116,9 @@ static bool refuse_fork(struct error *error, const char *why)
 static bool can_be_forked(const struct call *call, struct error *error)
 {
     const struct session *session = call->session;
-    if (!sandbox_mode_row(call->configuration.mode)->forks_sessions)
-        return cell_refuse(error, "this sandbox mode cannot fork a session");
+    if (!sandbox_mode_row(call->configuration.mode)->keeps_checkpoints)
+        return cell_refuse(error,
+                           "this sandbox mode keeps no checkpoints, so no session can be forked");
     if (call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
         return cell_refuse(error, "only sessions of Python can be forked");
     if (call->configuration.policy->sessions.checkpoints == 0)

@@ -42,30 +42,62 @@ static void release(struct guest_checkpoint *checkpoint)
     close_fd(checkpoint->socket);
     close_fd(checkpoint->pidfd);
     file_snapshot_clear(&checkpoint->files);
+    checkpoint->pid = 0;
 }
 
 /* Its parent reaps it: the interpreter, or the guest. */
-static void forget_oldest(struct guest_checkpoints *checkpoints)
+static void end_checkpoint(struct guest_checkpoint *checkpoint)
 {
-    if (send_signal(&checkpoints->kept[0], SIGKILL))
-        await_death(&checkpoints->kept[0]);
-    release(&checkpoints->kept[0]);
-    checkpoints->count--;
-    memmove(&checkpoints->kept[0], &checkpoints->kept[1],
-            checkpoints->count * sizeof(checkpoints->kept[0]));
+    if (send_signal(checkpoint, SIGKILL))
+        await_death(checkpoint);
+    release(checkpoint);
 }
 
-static void forget_newest(struct guest_checkpoints *checkpoints)
+static void forget_oldest(struct guest_checkpoint_list *list)
 {
-    release(&checkpoints->kept[--checkpoints->count]);
+    end_checkpoint(&list->kept[0]);
+    list->count--;
+    memmove(&list->kept[0], &list->kept[1], list->count * sizeof(list->kept[0]));
 }
 
+static void forget_list(struct guest_checkpoint_list *list)
+{
+    while (list->count > 0)
+        forget_oldest(list);
+    list->is_of_last = false;
+}
+
+/* They end with the processes that are no checkpoint. */
+static void forget_newest(struct guest_checkpoint_list *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        release(&list->kept[--list->count]);
+}
+
+static void forget_branch(struct guest_branch *branch)
+{
+    forget_list(&branch->list);
+    if (branch->tip.pid != 0)
+        end_checkpoint(&branch->tip);
+}
+
+static const struct guest_checkpoint *find_in(const struct guest_checkpoint_list *list, pid_t pid)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->kept[i].pid == pid)
+            return &list->kept[i];
+    return NULL;
+}
+
+/* Of any branch. */
 static bool is_kept(const struct guest_checkpoints *checkpoints, pid_t pid)
 {
-    for (size_t i = 0; i < checkpoints->count; i++)
-        if (checkpoints->kept[i].pid == pid)
-            return send_signal(&checkpoints->kept[i], 0);
-    return false;
+    const struct guest_checkpoint *found = find_in(&checkpoints->list, pid);
+    for (size_t i = 0; i < SESSION_BRANCHES_MOST && !found; i++) {
+        const struct guest_branch *branch = &checkpoints->asleep[i];
+        found = branch->tip.pid == pid ? &branch->tip : find_in(&branch->list, pid);
+    }
+    return found && send_signal(found, 0);
 }
 
 static bool lives(pid_t pid, struct process_stat *ret)
@@ -141,8 +173,8 @@ static enum checkpoint_word take_files(pid_t interpreter, struct file_snapshot *
     return word;
 }
 
-static enum checkpoint_word keep(struct guest_checkpoints *checkpoints, pid_t interpreter,
-                                 struct guest_checkpoint *made)
+static enum checkpoint_word complete(const struct guest_checkpoints *checkpoints, pid_t interpreter,
+                                     struct guest_checkpoint *made)
 {
     struct process_stat stat;
     if (find_others(checkpoints, interpreter, made->pid, false))
@@ -150,20 +182,30 @@ static enum checkpoint_word keep(struct guest_checkpoints *checkpoints, pid_t in
     made->pidfd = (int)syscall(SYS_pidfd_open, made->pid, 0);
     if (made->pidfd < 0 || !lives(made->pid, &stat) || stat.parent != interpreter)
         return CHECKPOINT_REFUSED;
-    enum checkpoint_word word = take_files(interpreter, &made->files);
-    if (word == CHECKPOINT_TAKEN)
-        checkpoints->kept[checkpoints->count++] = *made; /* one more than the limit, for a moment */
-    return word;
+    return take_files(interpreter, &made->files);
+}
+
+/* It tells them apart by what it has drawn: its generators are to be its own ahead of its first
+ * copy. Not sooner: what is ended meanwhile would leave the word to the one that is woken. */
+static bool begin_branch(struct guest_checkpoints *checkpoints, int cells)
+{
+    static const char word = GUEST_BEGINS_BRANCH;
+    if (checkpoints->is_new_branch &&
+        send(cells, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(word))
+        return false;
+    checkpoints->is_new_branch = false;
+    return true;
 }
 
 /* A socket with the interpreter, whose other end it gets. -1: there is none. */
-static int ask(int cells)
+static int ask(struct guest_checkpoints *checkpoints, int cells)
 {
     static const int on = 1;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -1;
     bool asked = setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
+                 begin_branch(checkpoints, cells) &&
                  send_fds(cells, GUEST_ASKS_FOR_CHECKPOINT, &pair[1], 1);
     close_fd(pair[1]);
     if (asked)
@@ -172,10 +214,11 @@ static int ask(int cells)
     return -1;
 }
 
+/* The caller's, where it is CHECKPOINT_TAKEN. */
 static enum checkpoint_word make(struct guest_checkpoints *checkpoints, int cells,
-                                 pid_t interpreter)
+                                 pid_t interpreter, struct guest_checkpoint *ret)
 {
-    struct guest_checkpoint made = {.pidfd = -1, .socket = ask(cells)};
+    struct guest_checkpoint made = {.pidfd = -1, .socket = ask(checkpoints, cells)};
     unsigned char said;
     if (made.socket < 0)
         return CHECKPOINT_REFUSED;
@@ -184,11 +227,13 @@ static enum checkpoint_word make(struct guest_checkpoints *checkpoints, int cell
         word = (enum checkpoint_word)said;
     bool is_copy = word == CHECKPOINT_TAKEN && made.pid > 1 && made.pid != interpreter;
     if (is_copy)
-        word = keep(checkpoints, interpreter, &made);
+        word = complete(checkpoints, interpreter, &made);
     else if (word == CHECKPOINT_TAKEN)
         word = CHECKPOINT_REFUSED;
-    if (word == CHECKPOINT_TAKEN)
+    if (word == CHECKPOINT_TAKEN) {
+        *ret = made;
         return word;
+    }
     if (is_copy && made.pidfd >= 0 && send_signal(&made, SIGKILL))
         await_death(&made);
     release(&made); /* at the end of its socket a copy ends by itself */
@@ -198,29 +243,49 @@ static enum checkpoint_word make(struct guest_checkpoints *checkpoints, int cell
 enum checkpoint_word guest_checkpoints_make(struct guest_checkpoints *checkpoints, int cells,
                                             pid_t interpreter, size_t limit)
 {
+    struct guest_checkpoint_list *list = &checkpoints->list;
     /* Without one ahead of the last cell nothing leads back across that cell. */
-    if (!checkpoints->is_of_last)
-        guest_checkpoints_forget(checkpoints);
-    checkpoints->is_of_last = false;
+    if (!list->is_of_last)
+        forget_list(list);
+    list->is_of_last = false;
     if (limit == 0)
         return CHECKPOINT_WORD_COUNT;
-    enum checkpoint_word word = make(checkpoints, cells, interpreter);
-    checkpoints->is_of_last = word == CHECKPOINT_TAKEN;
-    if (checkpoints->count > limit)
-        forget_oldest(checkpoints);
+    /* One more than the limit, for a moment. */
+    enum checkpoint_word word = make(checkpoints, cells, interpreter, &list->kept[list->count]);
+    if (word == CHECKPOINT_TAKEN) {
+        list->count++;
+        list->is_of_last = true;
+    }
+    if (list->count > limit)
+        forget_oldest(list);
+    return word;
+}
+
+enum checkpoint_word guest_checkpoints_park(struct guest_checkpoints *checkpoints, int cells,
+                                            pid_t interpreter, size_t branch)
+{
+    struct guest_checkpoint made;
+    if (branch >= SESSION_BRANCHES_MOST || checkpoints->asleep[branch].tip.pid != 0)
+        return CHECKPOINT_REFUSED;
+    enum checkpoint_word word = make(checkpoints, cells, interpreter, &made);
+    if (word == CHECKPOINT_TAKEN) {
+        checkpoints->asleep[branch] = (struct guest_branch){.tip = made, .list = checkpoints->list};
+        checkpoints->list = (struct guest_checkpoint_list){.count = 0};
+        checkpoints->is_new_branch = true;
+    }
     return word;
 }
 
 void guest_checkpoints_forget(struct guest_checkpoints *checkpoints)
 {
-    while (checkpoints->count > 0)
-        forget_oldest(checkpoints);
-    checkpoints->is_of_last = false;
+    forget_list(&checkpoints->list);
+    for (size_t i = 0; i < SESSION_BRANCHES_MOST; i++)
+        forget_branch(&checkpoints->asleep[i]);
 }
 
 bool guest_checkpoints_lead_back(const struct guest_checkpoints *checkpoints, size_t cells)
 {
-    return cells > 0 && cells <= checkpoints->count && checkpoints->is_of_last;
+    return cells > 0 && cells <= checkpoints->list.count && checkpoints->list.is_of_last;
 }
 
 /* Stopped ones cannot fork. Those whose parents die meanwhile are the guest's to wait for. */
@@ -248,14 +313,64 @@ static bool wake(const struct guest_checkpoint *checkpoint)
            sender == checkpoint->pid;
 }
 
+/* Kills what is no checkpoint; this one is none from now on. */
+static pid_t go_on_as(struct guest_checkpoints *checkpoints, struct guest_checkpoint *sleeper)
+{
+    kill_others(checkpoints);
+    pid_t pid = send_signal(sleeper, 0) && wake(sleeper) ? sleeper->pid : 0;
+    release(sleeper);
+    checkpoints->is_new_branch = false;
+    return pid;
+}
+
 pid_t guest_checkpoints_restore(struct guest_checkpoints *checkpoints, size_t cells)
 {
-    while (--cells > 0)
-        forget_newest(checkpoints);
-    struct guest_checkpoint *newest = &checkpoints->kept[checkpoints->count - 1];
-    kill_others(checkpoints);
-    pid_t pid = is_kept(checkpoints, newest->pid) && wake(newest) ? newest->pid : 0;
-    forget_newest(checkpoints);
-    checkpoints->is_of_last = checkpoints->count > 0;
+    struct guest_checkpoint_list *list = &checkpoints->list;
+    forget_newest(list, cells - 1);
+    pid_t pid = go_on_as(checkpoints, &list->kept[list->count - 1]);
+    list->count--;
+    list->is_of_last = list->count > 0;
     return pid;
+}
+
+/* One that has died is there until it is reaped. */
+bool guest_checkpoints_can_wake(const struct guest_checkpoints *checkpoints, size_t branch)
+{
+    if (branch >= SESSION_BRANCHES_MOST || checkpoints->asleep[branch].tip.pid == 0)
+        return false;
+    struct pollfd its_end = {.fd = checkpoints->asleep[branch].tip.pidfd, .events = POLLIN};
+    return poll(&its_end, 1, 0) == 0;
+}
+
+pid_t guest_checkpoints_wake(struct guest_checkpoints *checkpoints, size_t branch)
+{
+    struct guest_branch *wanted = &checkpoints->asleep[branch];
+    forget_newest(&checkpoints->list, checkpoints->list.count);
+    pid_t pid = go_on_as(checkpoints, &wanted->tip);
+    checkpoints->list = wanted->list;
+    *wanted = (struct guest_branch){.tip = {.pid = 0}};
+    return pid;
+}
+
+static bool has_sleeping(const struct guest_checkpoints *checkpoints)
+{
+    bool has = false;
+    for (size_t i = 0; i < SESSION_BRANCHES_MOST; i++)
+        has = has || checkpoints->asleep[i].tip.pid != 0;
+    return has;
+}
+
+bool guest_checkpoints_drop(struct guest_checkpoints *checkpoints, size_t branch)
+{
+    if (branch < SESSION_BRANCHES_MOST) {
+        forget_branch(&checkpoints->asleep[branch]);
+        return false;
+    }
+    if (!has_sleeping(checkpoints))
+        return false;
+    forget_newest(&checkpoints->list, checkpoints->list.count);
+    checkpoints->list.is_of_last = false;
+    checkpoints->is_new_branch = false;
+    kill_others(checkpoints);
+    return true;
 }

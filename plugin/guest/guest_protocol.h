@@ -62,6 +62,10 @@
 #define GUEST_ORDER_UNDO          'u' /* the cell under way: GUEST_RESTORED is the answer */
 /* And a number of the last cells, up to CHECKPOINTS_MOST: GUEST_RESTORED or GUEST_NOT_RESTORED. */
 #define GUEST_ORDER_UNDO_CELLS '@'
+/* And the number of a branch (protocol/session.h), of DROP also SESSION_BRANCH_AWAKE. */
+#define GUEST_ORDER_PARK 0x80 /* GUEST_PARKED is the answer */
+#define GUEST_ORDER_WAKE 0x90 /* GUEST_RESTORED or GUEST_NOT_RESTORED is */
+#define GUEST_ORDER_DROP 0xa0 /* there is none */
 
 /* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD and
  * RUN_TOOLS_FD. */
@@ -90,6 +94,7 @@ enum guest_kind {
     GUEST_RESTORED, /* struct guest_end: cells are undone; of the interpreter that ended with them
                      */
     GUEST_NOT_RESTORED,  /* there is no checkpoint, and the session is as it was */
+    GUEST_PARKED,        /* a byte, enum checkpoint_word: a branch sleeps, or all is as it was */
     GUEST_ANSWERS_TAKEN, /* a u32: so many more bytes have gone to the program, or were dropped
                             because it has closed its socket */
     GUEST_KIND_END

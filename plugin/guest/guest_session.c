@@ -209,19 +209,29 @@ static void collect(const struct guest_session *session, bool haste)
     guest_run_clear(&run);
 }
 
+/* 0: none is awake. */
+static void set_interpreter(struct guest_session *session, struct guest_program *program, pid_t pid)
+{
+    program->pid = session->programs[0].pid = pid; /* there is no other one */
+    session->has_cell = false;
+    tools_forget();
+}
+
+/* false: it could not be woken. */
+static bool go_on_as(struct guest_session *session, struct guest_program *program, pid_t pid)
+{
+    set_interpreter(session, program, pid);
+    if (pid == 0)
+        return false;
+    files_note(&known);
+    session->is_restored = true;
+    return true;
+}
+
 bool session_restore(struct guest_session *session, struct guest_program *program, size_t cells)
 {
-    if (!guest_checkpoints_lead_back(&session->checkpoints, cells))
-        return false;
-    program->pid = guest_checkpoints_restore(&session->checkpoints, cells);
-    if (program->pid == 0)
-        return false;
-    session->programs[0].pid = program->pid; /* there is no other one */
-    files_note(&known);
-    tools_forget();
-    session->is_restored = true;
-    session->has_cell = false;
-    return true;
+    return guest_checkpoints_lead_back(&session->checkpoints, cells) &&
+           go_on_as(session, program, guest_checkpoints_restore(&session->checkpoints, cells));
 }
 
 /* true: it has no interpreter any more. */
@@ -231,6 +241,67 @@ static bool undo(struct guest_session *session, struct guest_program *program, s
         return !session_restore(session, program, cells);
     output_put(GUEST_NOT_RESTORED, NULL, 0);
     return false;
+}
+
+static void park(struct guest_session *session, struct guest_program *program, size_t branch)
+{
+    close_fd(TAKE_FD(program->outputs[PROGRAM_RESULTS])); /* as ahead of a cell */
+    (void)kill(-1, SIGCONT);
+    const unsigned char word = (unsigned char)guest_checkpoints_park(
+        &session->checkpoints, session->programs[0].cells, program->pid, branch);
+    output_put(GUEST_PARKED, &word, sizeof(word));
+}
+
+/* true: it has no interpreter any more. */
+static bool wake(struct guest_session *session, struct guest_program *program, size_t branch)
+{
+    session->restored.wait_status = SIGKILL;
+    if (guest_checkpoints_can_wake(&session->checkpoints, branch))
+        return !go_on_as(session, program, guest_checkpoints_wake(&session->checkpoints, branch));
+    output_put(GUEST_NOT_RESTORED, NULL, 0);
+    return false;
+}
+
+static void drop(struct guest_session *session, struct guest_program *program, size_t branch)
+{
+    if (guest_checkpoints_drop(&session->checkpoints, branch))
+        set_interpreter(session, program, 0);
+}
+
+/* Is it that order, with a number up to the highest? */
+static bool has_number(unsigned char order, unsigned char kind, size_t highest, size_t *ret)
+{
+    *ret = (size_t)order - kind;
+    return order >= kind && *ret <= highest;
+}
+
+/* Those with a number. true: it has no interpreter any more. */
+static bool take_numbered(struct guest_session *session, struct guest_program *program,
+                          unsigned char order)
+{
+    size_t number;
+    if (has_number(order, GUEST_ORDER_PARK, SESSION_BRANCHES_MOST - 1, &number)) {
+        park(session, program, number);
+        return false;
+    }
+    if (has_number(order, GUEST_ORDER_WAKE, SESSION_BRANCHES_MOST - 1, &number))
+        return wake(session, program, number);
+    if (has_number(order, GUEST_ORDER_DROP, SESSION_BRANCH_AWAKE, &number)) {
+        drop(session, program, number);
+        return false;
+    }
+    if (!has_number(order, GUEST_ORDER_UNDO_CELLS, CHECKPOINTS_MOST, &number) || number == 0)
+        _exit(1);
+    session->restored.wait_status = SIGKILL;
+    return undo(session, program, number);
+}
+
+/* All branches may sleep. */
+static void interrupt(const struct guest_session *session)
+{
+    pid_t pid = session->programs[session->current].pid;
+    if (pid > 0)
+        (void)kill(pid, SIGINT);
 }
 
 bool session_take_order(struct guest_session *session, struct guest_program *program)
@@ -254,7 +325,7 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
         take_program(session);
         break;
     case GUEST_ORDER_INTERRUPT:
-        (void)kill(session->programs[session->current].pid, SIGINT);
+        interrupt(session);
         break;
     case GUEST_ORDER_STOP:
         (void)kill(-1, SIGSTOP);
@@ -273,10 +344,7 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
         session->restored.wait_status = SIGKILL;
         return session->has_cell && undo(session, program, 1);
     default:
-        if (order <= GUEST_ORDER_UNDO_CELLS || order > GUEST_ORDER_UNDO_CELLS + CHECKPOINTS_MOST)
-            _exit(1);
-        session->restored.wait_status = SIGKILL;
-        return undo(session, program, (size_t)(order - GUEST_ORDER_UNDO_CELLS));
+        return take_numbered(session, program, (unsigned char)order);
     }
     return false;
 }

@@ -17,7 +17,7 @@ enum { SESSION_LATE_STDOUT, SESSION_LATE_STDERR, SESSION_LATE };
 
 /* What has cells of its own: the main program, and an interpreter for each further language. */
 struct guest_session_program {
-    pid_t pid;
+    pid_t pid; /* of the main program 0: all branches sleep */
     int cells; /* the socket to it */
 };
 
@@ -29,7 +29,7 @@ struct guest_session {
     int late[SESSION_LATE]; /* read ends of the last cell's streams; -1 */
     struct guest_checkpoints checkpoints;
     bool has_cell;             /* the interpreter has had one, which is not undone */
-    bool is_restored;          /* and what the undone cell has printed is still to be passed on */
+    bool is_restored;          /* or woken, and what was printed before is still to be passed on */
     struct guest_end restored; /* how the interpreter that was undone has ended */
 };
 

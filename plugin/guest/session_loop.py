@@ -11,6 +11,7 @@ import sys
 
 RESULTS_FD, TOOLS_FD = 63, 62
 CELL_FDS = 7  # guest_cell.h: the last one only where the cell has tools
+CHECKPOINT, BRANCH = b"k", b"b"  # guest_checkpoints.h
 INTERRUPT = {_signal.SIGINT}
 
 
@@ -87,9 +88,9 @@ class Cells:
         return data, [self.make_room(fd) for fd in fds]
 
     def receive_cell(self):
-        """The same of the next cell. Ahead of it this process may be copied, and go on as a copy."""
+        """The same of the next cell. Ahead of it this process may be copied, and go on as a copy. BRANCH: it is that of a new branch."""
         data, fds = self.receive()
-        while data == b"k" and len(fds) == 1:
+        while data == CHECKPOINT and len(fds) == 1:
             if self.maker.make(_socket.socket(fileno=fds[0])):
                 self.owner = os.getpid()
             data, fds = self.receive()
@@ -99,6 +100,8 @@ class Cells:
         """For class Session."""
         self.close_answers()
         data, fds = self.receive_cell()
+        if data == BRANCH and not fds:
+            return 1
         if len(fds) not in (CELL_FDS - 1, CELL_FDS) or not data:
             return None
         has_tools = len(fds) == CELL_FDS

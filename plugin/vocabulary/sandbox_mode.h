@@ -57,8 +57,7 @@ struct sandbox_mode_row {
     bool shows_workspace;       /* read-only, without the machine's sockets */
     bool prepares_interpreter;  /* and can say how */
     uint32_t session_runners;   /* bits of enum run_interpreter: those that stay between calls */
-    bool keeps_checkpoints;     /* of the cells of a session */
-    bool forks_sessions;        /* by them */
+    bool keeps_checkpoints;     /* of the cells of a session, by which it is forked as well */
     uint32_t tool_runners;      /* the same: those whose programs can call tools of the gateway */
     uint32_t cell_tool_runners; /* and those whose cells can */
     bool has_pool;              /* some are kept ready: as many as its pool in the policy says */

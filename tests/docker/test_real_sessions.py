@@ -49,15 +49,6 @@ def test_every_language_runs_in_the_image_of_the_first():
     tap.equal(call("print(x)", session, image=IMAGE)["stdout"], "1\n")
 
 
-def test_no_session_can_be_forked():
-    session = begin()
-    tap.equal(call("x = 2", session)["session"]["checkpoint"], "taken", "the control")
-    error = call("print(x)", session, session_action="fork")["error"]
-    tap.equal(error["code"], "not_supported", error)
-    tap.contains(error["message"], "cannot fork a session")
-    tap.equal(call("print(x)", session, session_action="undo")["stdout"], "1\n", "it lives on")
-
-
 def test_a_further_language_ends_the_checkpoints():
     session = begin()
     others = "import os\nprint([int(name) for name in os.listdir('/proc') if name.isdigit() and int(name) not in (1, os.getpid())])"

@@ -12,7 +12,7 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults", "process")]
 import tap
-from modes import Provider, adopt_orphans, merged
+from modes import MODE, Provider, adopt_orphans, merged
 from provider import ACCEPTED, ALLOW, NOT_RUN, OK, PENDING, Host
 
 RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files", "sandbox.exec.secrets")
@@ -508,19 +508,44 @@ def test_a_program_that_keeps_its_interpreter_from_answering_loses_its_own_sandb
     tap.equal(printed("print(x)", other), "5\n")
 
 
-def test_no_program_wakes_another_branch():
-    """Neither by a signal, nor by the calls of ours; the control is the turn that the gateway gives it."""
+def test_no_signal_wakes_another_branch():
+    """The control is the turn that the gateway gives it."""
     use()
-    first = begin("x = 1\nimport os")
+    first = begin("x = 1")
     second = fork(first, "x = 2")
     for number in (1, 2, 10, 14, 15, 17, 18, 34, 64):
         cell(f"{KILL_ALL.format(number=number)}", second)
         tap.equal((printed("print(x)", first), printed("print(x)", second)), ("1\n", "2\n"), number)
+
+
+def test_no_call_of_ours_wakes_another_branch():
+    """Docker mode has none."""
+    use()
+    first = begin("x = 1\nimport os")
+    second = fork(first, "x = 2")
     awake = 0x776f6b65
     result = cell(f"import ctypes\nchild = os.fork()\nif child == 0:\n    ctypes.CDLL(None).syscall(180, ctypes.c_ulong({awake}))\n    open('awake', 'w').close()\n    os._exit(0)\nos.waitpid(child, 0)\nimport time\ntime.sleep(60)",
                   second, "restored", status="killed")
     tap.equal(result["cause"], "forbidden_syscall", result)
     tap.equal((printed("print(x, os.path.exists('awake'))", first), printed("print(x)", second)), ("1 False\n", "2\n"))
 
+
+def test_nobody_looks_into_a_branch_that_sleeps():
+    """Its memory has what the other session has, and its socket wakes it. The control: the program opens the same of itself. Process mode
+    shows no number of it."""
+    use()
+    first = begin("import os\nx = 1\ndef opened(pid):\n    found = []\n    for name in 'mem', 'maps', 'environ', 'fd/0':\n        try:\n"
+                  "            os.close(os.open(f'/proc/{pid}/{name}', os.O_RDONLY))\n            found.append(name)\n        except OSError:\n            pass\n    return found")
+    second = fork(first)
+    tap.equal(printed("print([os.path.exists(f'/proc/{pid}') for pid in range(2, 400)].count(True))", second), "4\n" if MODE == "docker" else "1\n",
+              "it, its checkpoint, the one that sleeps and that one's")
+    tap.equal(printed("print(opened(os.getpid()), {word for pid in range(1, 400) if pid != os.getpid() for word in opened(pid)})", second),
+              "['mem', 'maps', 'environ', 'fd/0'] set()\n")
+    tap.equal(printed("print(x)", first), "1\n", "there was one")
+
+
+# In docker mode (../docker/meson.build) all but this.
+if MODE == "docker":
+    del test_no_call_of_ours_wakes_another_branch
 
 tap.run(globals())

@@ -19,6 +19,7 @@
 #include "backends/docker/container/guest_stream.h"
 #include "backends/docker/container/message_sender.h"
 #include "backends/docker/engine/engine.h"
+#include "protocol/checkpoint.h"
 #include "protocol/run_event.h"
 
 #define CONTAINER_NAME_PREFIX "code-execute-"
@@ -83,9 +84,11 @@ struct container_events {
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
     /* The answer to GUEST_ORDER_MEASURE. false: nobody has asked. */
     bool (*measured)(struct run *run, const struct guest_measure *measure);
-    /* The answer to an order to undo cells, or a cell was undone because its interpreter has ended:
-     * how the latter ended. NULL: nothing was undone. */
+    /* The answer to an order to undo cells or to wake a branch, or a cell was undone because its
+     * interpreter has ended: how the latter ended. NULL: nothing was undone. */
     void (*restored)(struct run *run, const struct guest_end *ended);
+    /* The answer to an order to put a branch to sleep. */
+    void (*parked)(struct run *run, enum checkpoint_word word);
     /* The program has ended (container->end), and all its output was passed on, but not its files.
      */
     void (*ended)(struct run *run);

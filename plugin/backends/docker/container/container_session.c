@@ -63,6 +63,15 @@ static bool take_restored(const struct container *container, const struct guest_
     return true;
 }
 
+static bool take_parked(const struct container *container, const struct guest_piece *said)
+{
+    if (said->length != 1 || said->bytes[0] >= CHECKPOINT_WORD_COUNT)
+        return false;
+    container->environment->events->parked(container->job->run,
+                                           (enum checkpoint_word)said->bytes[0]);
+    return true;
+}
+
 bool container_session_take(struct container *container, const struct guest_piece *said, bool *ret)
 {
     struct container_job *job = container->job;
@@ -73,6 +82,8 @@ bool container_session_take(struct container *container, const struct guest_piec
         *ret = begin_cell(job);
     else if (said->kind == GUEST_RESTORED || said->kind == GUEST_NOT_RESTORED)
         *ret = take_restored(container, said);
+    else if (said->kind == GUEST_PARKED)
+        *ret = take_parked(container, said);
     else if (said->kind == GUEST_COLLECTED)
         change_pipe(job, JOB_FILES, -1);
     else if (said->kind == GUEST_FILES)

@@ -15,8 +15,8 @@ bool run_cell_has_time(const struct run *run)
 {
     const struct session_clock *clock = &run->clock;
     return clock->in_cell && clock->interrupts == 0 && !clock->is_cpu_spent && !run->job.adds &&
-           !run->is_restoring && !run->is_restored && !run->killed && !run->ordered &&
-           !run->answered;
+           !run->is_parking && !run->is_restoring && !run->is_restored && !run->killed &&
+           !run->ordered && !run->answered;
 }
 
 /* Until the question is answered the cell has its wall time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way back to before a cell of a session, which its guest goes (run_private.h). Runs in the
- * docker backend. */
+/* The way back to before a cell of a session, or to another branch of it, which its guest goes
+ * (run_private.h). Runs in the docker backend. */
 #include <signal.h>
 
 #include "backends/docker/run/run_private.h"
@@ -11,17 +11,20 @@
 /* For the engine to say that an interpreter was killed for want of memory. */
 #define REASON_LIMIT_US (UINT64_C(500) * 1000)
 
-void run_undo_cells(struct run *run, enum run_cause cause, uint32_t cells)
+void run_begin_restore(struct run *run, enum run_cause cause, unsigned char order)
 {
-    char order = GUEST_ORDER_UNDO;
-    if (cells > CHECKPOINTS_MOST)
-        return;
-    if (cells > 0)
-        order = (char)(GUEST_ORDER_UNDO_CELLS + cells);
     run->is_restoring = true;
     run->restored_for = cause;
     run->deadline_us = monotonic_us() + RESTORE_LIMIT_US;
-    run_tell_guest(run, order);
+    run_tell_guest(run, (char)order);
+}
+
+void run_undo_cells(struct run *run, enum run_cause cause, uint32_t cells)
+{
+    if (cells <= CHECKPOINTS_MOST)
+        run_begin_restore(
+            run, cause,
+            (unsigned char)(cells > 0 ? GUEST_ORDER_UNDO_CELLS + cells : GUEST_ORDER_UNDO));
 }
 
 /* As of a run that has ended so. */
@@ -64,6 +67,7 @@ void run_cell_restored(struct run *run, const struct guest_end *ended)
     if (!ended) {
         struct run_event refused = run->event;
         refused.failure = RUN_FAILURE_INTERNAL;
+        refused.cause = RUN_CAUSE_INFRASTRUCTURE;
         if (run->restored_for != RUN_CAUSE_EXIT) /* the cell has had its time */
             run_order_end(run, run->restored_for);
         else

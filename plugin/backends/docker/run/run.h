@@ -13,6 +13,7 @@
 #include "backends/common/run_answer.h"
 #include "backends/docker/engine/engine.h"
 #include "protocol/channel.h"
+#include "protocol/checkpoint.h"
 #include "protocol/session.h"
 
 #define RUN_WATCHES_LIMIT (3 + SESSION_PROGRAMS_MOST) /* descriptors of one run */
@@ -30,6 +31,7 @@ void run_container_failed(struct run *run, enum run_failure failure,
                           const struct engine_fault *fault);
 bool run_measured(struct run *run, const struct guest_measure *measure);
 void run_cell_restored(struct run *run, const struct guest_end *ended);
+void run_branch_parked(struct run *run, enum checkpoint_word word);
 void run_container_ended(struct run *run);
 void run_container_finished(struct run *run);
 void run_container_gone(struct run *run, const struct engine_fault *fault);

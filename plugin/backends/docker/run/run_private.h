@@ -57,9 +57,10 @@ struct run {
     struct waiting_clock waiting; /* for answers to calls of tools: of the run, or of its cell */
     bool has_open_calls;          /* as the plugin says */
     uint64_t closed_us;           /* since when that has ended which is counted; 0: it has not */
-    bool is_restoring;            /* the guest was told to undo the last cell, ... */
+    bool is_restoring;            /* the guest was told to undo cells or to wake a branch, ... */
     enum run_cause restored_for;  /* ... for this reason; EXIT: the plugin wants it */
     bool is_restored;             /* it has, and the reason is still to be heard */
+    bool is_parking;              /* the guest was told to put a branch to sleep */
     struct guest_end undone;      /* how the interpreter has ended */
     struct run_description cell;  /* under way: its message refers to it */
     enum run_cause kill_cause;
@@ -127,10 +128,17 @@ void run_measure_cell(struct run *run);
 bool run_cell_measured(struct run *run, const struct guest_measure *measure);
 
 /* cell_undo.c */
-/* Orders the guest to. 0: the cell under way. */
+/* Sends the guest the order that undoes cells or wakes a branch. */
+void run_begin_restore(struct run *run, enum run_cause cause, unsigned char order);
+/* Orders the guest to undo so many. 0: the cell under way. */
 void run_undo_cells(struct run *run, enum run_cause cause, uint32_t cells);
 /* It does so, and the deadline has passed. */
 void run_undo_expire(struct run *run);
+
+/* session_branches.c */
+/* Takes the plugin's order to put a branch to sleep, to wake or to end it. false: it is another
+ * one. */
+bool run_branch_order(struct run *run, const struct session_order *order);
 
 /* run_steps.c */
 void run_begin_steps(struct run *run);

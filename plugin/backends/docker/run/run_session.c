@@ -108,7 +108,8 @@ static void follow(struct run *run, const struct session_order *order, int fds[S
                    size_t fd_count)
 {
     bool wakes; /* its guest sends all on with the cell */
-    if (!is_live(run) || run->job.adds || run->is_restoring || run->is_restored)
+    bool is_busy = run->job.adds || run->is_restoring || run->is_restored || run->is_parking;
+    if (!is_live(run) || is_busy || run_branch_order(run, order))
         return;
     if (order->kind == SESSION_ORDER_UNDO) {
         run_undo_cells(run, RUN_CAUSE_EXIT, order->cells);
@@ -215,6 +216,8 @@ static bool take_cell_of(struct run *run, size_t program)
         channel_receive_fds_now(run->cells[program], &kind, sizeof(kind), fds, CELL_FDS, &count);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
+    if (length == sizeof(kind) && count == 0 && kind == SESSION_PARK)
+        return true; /* its guest asks the interpreter, by the order */
     if (length == sizeof(kind) && count == CELL_FDS && make_cell(run, program, fds) &&
         take_answers(run, fds)) {
         take_pipes(run, fds);
@@ -240,7 +243,7 @@ void run_session_expire(struct run *run)
 {
     const struct run_event event = {
         .type = RUN_EVENT_INTERRUPTED, .cause = session_clock_cause(&run->clock), .exit_code = -1};
-    if (run->job.adds) { /* its guest has not answered */
+    if (run->job.adds || run->is_parking) { /* its guest has not answered */
         run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
         return;
     }

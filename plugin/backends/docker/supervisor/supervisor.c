@@ -46,6 +46,7 @@ static const struct container_events container_events = {
     .failed = run_container_failed,
     .measured = run_measured,
     .restored = run_cell_restored,
+    .parked = run_branch_parked,
     .ended = run_container_ended,
     .finished = run_container_finished,
     .gone = run_container_gone,

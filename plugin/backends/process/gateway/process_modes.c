@@ -99,7 +99,6 @@ const struct sandbox_mode_row process_mode = {
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
     .keeps_checkpoints = true,
-    .forks_sessions = true,
     .has_pool = true,
     .pool_grows = true,
     .network = "the gateway's machine",

@@ -45,6 +45,7 @@ static const struct wire_field measure_fields[] = {
     WIRE_NUMBER(struct guest_measure, processors, UINT16_MAX),
     WIRE_NUMBER(struct guest_measure, total_us, UINT64_MAX),
     WIRE_NUMBER(struct guest_measure, cost_us, UINT32_MAX),
+    WIRE_NUMBER(struct guest_measure, user_us, UINT64_MAX),
 };
 
 void guest_run_write(struct wire_writer *writer, const struct guest_run *run)
@@ -116,7 +117,8 @@ bool guest_measure_read(const unsigned char *bytes, size_t length, struct guest_
     struct wire_reader reader = {.bytes = bytes, .length = length};
     struct guest_measure measure = {.is_known = 0};
     wire_get_fields(&reader, measure_fields, COUNT_OF(measure_fields), &measure);
-    if (reader.failed || reader.offset != length || measure.processors == 0)
+    if (reader.failed || reader.offset != length || measure.processors == 0 ||
+        measure.user_us > measure.total_us)
         return false;
     *ret = measure;
     return true;

@@ -134,6 +134,7 @@ struct guest_measure {
     uint32_t processors;
     uint64_t total_us;
     uint64_t cost_us; /* of measuring it */
+    uint64_t user_us; /* of the total, what was not spent in the kernel */
 };
 
 /* The head alone. */

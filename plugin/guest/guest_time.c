@@ -35,6 +35,7 @@ static void send_measure(void)
     struct tree_time used;
     measure.is_known = tree_time_read(getpid(), &used);
     measure.total_us = measure.is_known ? used.user_us + used.system_us : 0;
+    measure.user_us = measure.is_known ? used.user_us : 0;
     measure.cost_us = now_us() - begin_us;
     if (measure.cost_us > UINT32_MAX)
         measure.cost_us = UINT32_MAX;

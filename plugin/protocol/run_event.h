@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        18
+#define PROTOCOL_VERSION        19
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
 
@@ -87,6 +87,7 @@ enum run_event_type {
                                   has not */
     RUN_EVENT_PARKED = 7,      /* a branch of a session sleeps; or, with failure, does not: message
                                   is the name of a word of checkpoint.h */
+    RUN_EVENT_MEASURED = 8,    /* the usage of a cell of a session, as far as it is known */
     RUN_EVENT_TYPE_COUNT
 };
 
@@ -113,7 +114,7 @@ struct run_event {
     char image_id[80]; /* of the image that it comes from; "": not known */
     uint32_t origin;   /* enum sandbox_origin */
     int32_t first_pid; /* of STARTED: its first process, where the plugin can look at it; else 0 */
-    /* The rest is for ENDED and RESTORED. */
+    /* The rest is for ENDED and RESTORED; the usage for MEASURED as well. */
     uint32_t cause;    /* enum run_cause */
     int32_t exit_code; /* -1: did not exit by itself */
     int32_t signal;    /* 0: not ended by one */

@@ -10,7 +10,7 @@
  *   interpreter -> plugin:         a frame on the cell's RUN_FD_RESULTS, once the cell has ended
  *   plugin -> backend:             struct session_order on the run's socket
  *   backend -> plugin:             RUN_EVENT_INTERRUPTED there, RUN_EVENT_RESTORED,
- *                                  RUN_EVENT_PROGRAM, and RUN_EVENT_PARKED
+ *                                  RUN_EVENT_PROGRAM, RUN_EVENT_PARKED, and RUN_EVENT_MEASURED
  * Further languages have interpreters of their own in the same sandbox, each with its own socket of
  * cells. They are numbered in the order of their start, from 0, which is the run's own. The end of
  * any of them is the end of the session.
@@ -54,6 +54,9 @@ enum session_order_kind {
     SESSION_ORDER_WAKE,      /* that branch goes on, and what runs ends: RUN_EVENT_RESTORED is the
                                 answer; with failure its copy is dead, and the session as it was */
     SESSION_ORDER_DROP,      /* that branch ends. No answer */
+    SESSION_ORDER_MEASURE,   /* the cell has ended, and IDLE or COLLECT follows: what it has spent
+                                is wanted, of a backend whose row says so. RUN_EVENT_MEASURED is the
+                                answer */
 };
 
 /* Of the names that an interpreter tells at the end of a cell; session.py and session.js know them

@@ -122,6 +122,8 @@ static bool take_event(struct loop *loop, struct error *error)
     if (is_there && event.type == RUN_EVENT_INTERRUPTED)
         interrupt(loop,
                   is_time(event.cause) ? (enum run_cause)event.cause : RUN_CAUSE_WALL_TIMEOUT);
+    if (is_there && event.type == RUN_EVENT_MEASURED)
+        cell_usage_take(&loop->usage, &event.usage);
     if (is_there && (event.type == RUN_EVENT_ENDED || event.type == RUN_EVENT_RESTORED)) {
         loop->state = event.type == RUN_EVENT_ENDED ? SESSION_GONE : SESSION_RESTORED;
         loop->end = event;
@@ -202,12 +204,20 @@ static bool poll_once(struct loop *loop, struct error *error)
     return true;
 }
 
+/* The cell has not ended, or its backend is still to say what it has spent. */
+static bool is_open(struct loop *loop, const struct cell_word *word)
+{
+    if (word->ended && cell_usage_asks(&loop->usage))
+        session_run_order(loop->session, (struct session_order){.kind = SESSION_ORDER_MEASURE});
+    return !word->ended || cell_usage_awaits(&loop->usage);
+}
+
 /* Until the cell has ended, or its session. The events are read once more behind the cell's end:
  * that of its interruption was sent ahead of that end, and poll() may have seen only the end. */
 static bool run_loop(struct loop *loop, const struct cell_word *word, struct error *error)
 {
     bool goes_on = true;
-    while (goes_on && !word->ended && loop->state == SESSION_KEPT)
+    while (goes_on && loop->state == SESSION_KEPT && is_open(loop, word))
         goes_on = poll_once(loop, error);
     if (goes_on && loop->state == SESSION_KEPT)
         goes_on = take_event(loop, error);
@@ -226,14 +236,7 @@ static struct run_event end_of_cell(const struct loop *loop, const struct cell_w
     end.type = RUN_EVENT_ENDED;
     end.cause = loop->interrupted_for;
     end.exit_code = loop->interrupted_for == RUN_CAUSE_EXIT ? word->exit_code : -1;
-    end.usage = (struct run_usage){
-        .wall_us = (monotonic_ms() - begin_ms) * 1000,
-        .user_us = RUN_USAGE_UNKNOWN,
-        .system_us = RUN_USAGE_UNKNOWN,
-        .peak_memory_bytes = RUN_USAGE_UNKNOWN,
-        .processes = RUN_USAGE_UNKNOWN,
-    };
-    cell_usage_end(&loop->usage, &end.usage);
+    end.usage = cell_usage_end(&loop->usage, (monotonic_ms() - begin_ms) * 1000);
     return end;
 }
 
@@ -280,7 +283,8 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(&loop);
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;
-    cell_usage_begin(&loop.usage, session->started.first_pid);
+    cell_usage_begin(&loop.usage, session->started.first_pid,
+                     sandbox_mode_row(session->mode)->tells_usage_ms);
     session_run_order(
         session,
         (struct session_order){.kind = SESSION_ORDER_CELL,

@@ -58,6 +58,8 @@ struct sandbox_mode_row {
     bool prepares_interpreter;  /* and can say how */
     uint32_t session_runners;   /* bits of enum run_interpreter: those that stay between calls */
     bool keeps_checkpoints;     /* of the cells of a session, by which it is forked as well */
+    uint64_t tells_usage_ms;    /* its backend tells what a cell has spent that has lasted as long;
+                                   0: the gateway can look itself (run/cell_usage.h) */
     uint32_t tool_runners;      /* the same: those whose programs can call tools of the gateway */
     uint32_t cell_tool_runners; /* and those whose cells can */
     bool has_pool;              /* some are kept ready: as many as its pool in the policy says */

@@ -70,6 +70,7 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
     case SESSION_ORDER_PARK:
     case SESSION_ORDER_WAKE:
     case SESSION_ORDER_DROP:
+    case SESSION_ORDER_MEASURE:
         break;
     }
     return 0;

@@ -294,20 +294,21 @@ static bool reads(const struct guest_measure *written, size_t length, struct gue
 START_TEST(a_measure_is_whole_and_possible)
 {
     const struct guest_measure good = {
-        .is_known = 1, .processors = 2, .total_us = UINT64_MAX, .cost_us = 5};
-    struct guest_measure bad[] = {good, good, good, good};
+        .is_known = 1, .processors = 2, .total_us = UINT64_MAX, .cost_us = 5, .user_us = 6};
+    struct guest_measure bad[] = {good, good, good, good, good};
     struct guest_measure read = {.total_us = 7};
     bad[0].is_known = 2;
     bad[1].processors = 0;
     bad[2].processors = UINT16_MAX + 1;
     bad[3].cost_us = UINT64_C(1) << 32;
+    bad[4].total_us = 5;
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         ck_assert(!reads(&bad[i], 0, &read));
     ck_assert(!reads(&good, 1, &read) && !reads(&good, 63, &read));
     ck_assert_uint_eq(read.total_us, 7);
     ck_assert(reads(&good, 0, &read));
     ck_assert(read.is_known == 1 && read.processors == 2 && read.total_us == UINT64_MAX &&
-              read.cost_us == 5);
+              read.cost_us == 5 && read.user_us == 6);
 }
 END_TEST
 

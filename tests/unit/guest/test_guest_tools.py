@@ -178,7 +178,7 @@ def test_the_processor_time_of_a_run_is_told():
         talk.await_output(text)
         talk.give(guest.ORDER_MEASURE)
         talk.read_until(lambda: sum(kind == "measured" for kind, _ in whole(talk.output)) == len(looks) + 1)
-        looks.append([struct.unpack("<IIQQ", payload)[2] for kind, payload in whole(talk.output) if kind == "measured"][-1])
+        looks.append([struct.unpack("<IIQQQ", payload)[2] for kind, payload in whole(talk.output) if kind == "measured"][-1])
     tap.true(250000 <= looks[1] - looks[0] <= 600000, looks)
     talk.give(guest.ORDER_END)
     tap.equal(talk.end()[0], signal.SIGKILL)

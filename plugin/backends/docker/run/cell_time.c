@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of a cell: the processor time, which the guest measures when it is asked, and how its
- * end comes later by what it spends waiting for tools (run_private.h). Runs in the docker backend.
- */
+/* The time of a cell: the processor time, which the guest measures when it is asked, what it has
+ * spent of that, and how its end comes later by what it spends waiting for tools (run_private.h).
+ * Runs in the docker backend. */
 #include "backends/common/run_answer.h"
 #include "backends/docker/run/run_private.h"
 
 void run_cell_begun(struct run *run, uint32_t tools_wait_ms)
 {
     run->measures_late = run->is_measuring;
+    run->has_first_look = false;
+    run->usage_wanted_us = 0;
     run_wait_begin_cell(run, tools_wait_ms);
 }
 
@@ -41,6 +43,49 @@ static void take_wait(struct run *run, const struct guest_measure *measure, uint
         run->deadline_us = deadline_us;
 }
 
+/* The kernel's sums may lack a process that ends meanwhile. */
+static uint64_t since(uint64_t before, uint64_t now)
+{
+    return now > before ? now - before : 0;
+}
+
+static void send_usage(struct run *run, const struct guest_measure *measure)
+{
+    const struct guest_measure *first = &run->first_look;
+    struct run_event event = {.type = RUN_EVENT_MEASURED,
+                              .exit_code = -1,
+                              .usage = {.user_us = RUN_USAGE_UNKNOWN,
+                                        .system_us = RUN_USAGE_UNKNOWN,
+                                        .peak_memory_bytes = RUN_USAGE_UNKNOWN,
+                                        .processes = RUN_USAGE_UNKNOWN}};
+    if (run->has_first_look && measure->is_known) {
+        event.usage.user_us = since(first->user_us, measure->user_us);
+        event.usage.system_us =
+            since(first->total_us - first->user_us, measure->total_us - measure->user_us);
+    }
+    run->usage_wanted_us = 0;
+    run_event_send(run->socket, &event);
+}
+
+/* What was asked before the end of the cell says nothing of all of it. */
+static void take_usage(struct run *run, const struct guest_measure *measure, bool is_late)
+{
+    if (run->usage_wanted_us > 0 && run->asked_us >= run->usage_wanted_us)
+        send_usage(run, measure);
+    if (!is_late && measure->is_known && !run->has_first_look) {
+        run->first_look = *measure;
+        run->has_first_look = true;
+    }
+    if (run->usage_wanted_us > 0)
+        run_measure(run);
+}
+
+void run_cell_tell_usage(struct run *run)
+{
+    run->usage_wanted_us = monotonic_us();
+    run_measure(run);
+}
+
 /* The answer to a question of the cell before is no begin for this one. */
 bool run_cell_measured(struct run *run, const struct guest_measure *measure)
 {
@@ -53,6 +98,7 @@ bool run_cell_measured(struct run *run, const struct guest_measure *measure)
     if (!run->is_measuring)
         return false;
     run->is_measuring = run->measures_late = false;
+    take_usage(run, measure, is_late);
     if (!run_cell_has_time(run))
         return true;
     if (is_late && (is_limited(run, now_us) || run->has_open_calls)) {

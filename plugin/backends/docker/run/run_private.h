@@ -49,11 +49,14 @@ struct run {
     bool over;
     int cells[SESSION_PROGRAMS_MOST]; /* of a session: where those of each program come */
     size_t cell_count;
-    int added_cells;              /* of a further one, until it has started; -1 */
-    struct session_clock clock;   /* of a session that has started */
-    bool is_measuring;            /* the guest was asked for the processor time, ... */
-    bool measures_late;           /* ... of a session in a cell before this one */
-    uint64_t asked_us;            /* ... then */
+    int added_cells;            /* of a further one, until it has started; -1 */
+    struct session_clock clock; /* of a session that has started */
+    bool is_measuring;          /* the guest was asked for the processor time, ... */
+    bool measures_late;         /* ... of a session in a cell before this one */
+    uint64_t asked_us;          /* ... then */
+    bool has_first_look;        /* at the processor time, in this cell */
+    struct guest_measure first_look;
+    uint64_t usage_wanted_us; /* the plugin has asked then what the cell has spent; 0: it has not */
     struct waiting_clock waiting; /* for answers to calls of tools: of the run, or of its cell */
     bool has_open_calls;          /* as the plugin says */
     uint64_t closed_us;           /* since when that has ended which is counted; 0: it has not */
@@ -126,6 +129,8 @@ bool run_cell_has_time(const struct run *run);
  * asked. */
 void run_measure_cell(struct run *run);
 bool run_cell_measured(struct run *run, const struct guest_measure *measure);
+/* The plugin wants to know what the cell has spent. */
+void run_cell_tell_usage(struct run *run);
 
 /* cell_undo.c */
 /* Sends the guest the order that undoes cells or wakes a branch. */

@@ -115,6 +115,10 @@ static void follow(struct run *run, const struct session_order *order, int fds[S
         run_undo_cells(run, RUN_CAUSE_EXIT, order->cells);
         return;
     }
+    if (order->kind == SESSION_ORDER_MEASURE) {
+        run_cell_tell_usage(run);
+        return;
+    }
     if (order->kind == SESSION_ORDER_PROGRAM) {
         if (!run->clock.in_cell && fd_count == SESSION_PROGRAM_FDS)
             begin_program(run, fds);

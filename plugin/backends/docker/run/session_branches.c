@@ -59,6 +59,7 @@ bool run_branch_order(struct run *run, const struct session_order *order)
     case SESSION_ORDER_UNDO:
     case SESSION_ORDER_COLLECT:
     case SESSION_ORDER_PROGRAM:
+    case SESSION_ORDER_MEASURE:
         break;
     }
     return false;

@@ -444,7 +444,7 @@ def test_no_descriptor_is_left_in_the_backend():
 # What else is here is about the gateway or Python's module, which are the same in every mode.
 OF_BACKENDS = ("cells_call_and_keep_their_state", "as_many_calls_are_open_as_the_policy_allows", "behind_what_is_no_frame_calls_fail_at_once", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
                "a_thread_calls_behind_its_cell_and_in_a_later_one", "the_end_of_a_cell_is_no_part_of_another_frame",
-               "answers_that_a_cell_has_not_read_are_not_the_next_ones", "a_program_with_many_files_keeps_its_tools", "undo_behind_a_call", "waiting_is_not_a_cells_computing",
+               "answers_that_a_cell_has_not_read_are_not_the_next_ones", "a_program_with_many_files_keeps_its_tools", "undo_behind_a_call", "both_branches_call", "waiting_is_not_a_cells_computing",
                "processor_time_is_charged_while_a_call_is_open", "a_cells_waiting_has_a_bound", "an_interruption_during_a_call",
                "no_descriptor_is_left_in_the_backend")
 tap.run(globals() if MODE == "process" else {f"test_{name}": globals()[f"test_{name}"] for name in OF_BACKENDS})

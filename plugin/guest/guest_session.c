@@ -247,8 +247,11 @@ static void park(struct guest_session *session, struct guest_program *program, s
 {
     close_fd(TAKE_FD(program->outputs[PROGRAM_RESULTS])); /* as ahead of a cell */
     (void)kill(-1, SIGCONT);
+    /* The one that sleeps is kept longer than whatever runs in its place. */
+    (void)guest_oom_before_copy(program->pid);
     const unsigned char word = (unsigned char)guest_checkpoints_park(
         &session->checkpoints, session->programs[0].cells, program->pid, branch);
+    (void)guest_oom_behind_copy(program->pid);
     output_put(GUEST_PARKED, &word, sizeof(word));
 }
 

@@ -24,7 +24,14 @@ bool process_stat_read(int directory, const char *path, struct process_stat *ret
 /* It does nothing any more: its parent has only to wait for it. */
 bool process_stat_has_ended(const struct process_stat *stat);
 
-#define TREE_TIME_PROCESSES 1024 /* that are looked at; others are not counted */
+#define PROCESS_TREE_MOST 1024 /* that are looked at; others are not counted */
+
+/* false: it has seen enough. */
+typedef bool process_tree_visit(pid_t pid, const struct process_stat *stat, void *user);
+
+/* Visits a process and all that descend from it, parents before their children. Those that come and
+ * go meanwhile may be missed. false: /proc does not tell of the first one or of its children. */
+bool process_tree_walk(pid_t first, process_tree_visit *visit, void *user);
 
 struct tree_time {
     uint64_t user_us;

@@ -1,109 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the walk through a tree of processes: see process_stat.h. */
+/* Owns the sum over a tree of processes: see process_stat.h. */
 #include "base/process_stat.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-
-#define PATH_SIZE     64
-#define CHILDREN_SIZE 16384 /* bytes of a list of pids */
-
-/* Parents come before their children. When a process ends its time goes to its parent, and its
- * children to the first process or to one between: to processes that were looked at before. So no
- * time is counted twice. */
-struct walk {
-    struct {
-        pid_t pid;
-        pid_t parent; /* else the number is another process's by now */
-    } found[TREE_TIME_PROCESSES];
-    size_t count;
-    uint64_t user_ticks;
-    uint64_t system_ticks;
+struct ticks {
+    uint64_t user;
+    uint64_t system;
 };
 
-static bool read_file(const char *path, char *ret, size_t size)
+/* When a process ends its time goes to its parent, and its children to the first process or to one
+ * between: to processes that were looked at before. So no time is counted twice. */
+static bool add_ticks(pid_t pid, const struct process_stat *stat, void *user)
 {
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, ret, size - 1);
-    if (length < 0)
-        return false;
-    ret[length] = '\0';
+    struct ticks *sum = user;
+    (void)pid;
+    sum->user += stat->user_ticks;
+    sum->system += stat->system_ticks;
     return true;
-}
-
-/* Each thread has its own children. */
-static bool add_children_of_thread(struct walk *walk, pid_t pid, const char *thread)
-{
-    char path[PATH_SIZE];
-    char list[CHILDREN_SIZE];
-    char *rest;
-    if ((size_t)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, thread) >=
-            sizeof(path) ||
-        !read_file(path, list, sizeof(list)))
-        return false;
-    for (char *word = strtok_r(list, " \n", &rest); word && walk->count < COUNT_OF(walk->found);
-         word = strtok_r(NULL, " \n", &rest)) {
-        walk->found[walk->count].pid = (pid_t)strtol(word, NULL, 10);
-        walk->found[walk->count++].parent = pid;
-    }
-    return true;
-}
-
-static void close_directory(DIR **directory)
-{
-    if (*directory)
-        (void)closedir(*directory);
-}
-
-static bool add_children(struct walk *walk, pid_t pid, unsigned threads)
-{
-    char path[PATH_SIZE];
-    (void)snprintf(path, sizeof(path), "%d", (int)pid);
-    if (threads == 1)
-        return add_children_of_thread(walk, pid, path);
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    CLEANUP(close_directory) DIR *directory = opendir(path);
-    if (!directory)
-        return false;
-    for (const struct dirent *entry; (entry = readdir(directory));)
-        if (entry->d_name[0] != '.')
-            (void)add_children_of_thread(walk, pid, entry->d_name);
-    return true;
-}
-
-/* The first one has any parent. */
-static bool add_process(struct walk *walk, size_t index)
-{
-    char path[PATH_SIZE];
-    struct process_stat stat;
-    pid_t pid = walk->found[index].pid;
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (!process_stat_read(AT_FDCWD, path, &stat) ||
-        (index > 0 && stat.parent != walk->found[index].parent))
-        return false;
-    walk->user_ticks += stat.user_ticks;
-    walk->system_ticks += stat.system_ticks;
-    return add_children(walk, pid, stat.threads);
 }
 
 bool tree_time_read(pid_t first, struct tree_time *ret)
 {
     uint64_t ticks_a_second = (uint64_t)sysconf(_SC_CLK_TCK);
-    struct walk walk = {.count = 1};
-    walk.found[0].pid = first;
-    if (!add_process(&walk, 0))
+    struct ticks sum = {.user = 0};
+    if (!process_tree_walk(first, add_ticks, &sum))
         return false;
-    for (size_t i = 1; i < walk.count; i++)
-        (void)add_process(&walk, i); /* one that has ended meanwhile is its parent's */
     *ret = (struct tree_time){
-        .user_us = walk.user_ticks * UINT64_C(1000000) / ticks_a_second,
-        .system_us = walk.system_ticks * UINT64_C(1000000) / ticks_a_second,
+        .user_us = sum.user * UINT64_C(1000000) / ticks_a_second,
+        .system_us = sum.system * UINT64_C(1000000) / ticks_a_second,
     };
     return true;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,13 +59,30 @@ struct path_beneath {
     (RIGHTS_READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SOCK | \
      MAKE_FIFO | MAKE_SYM | REFER | TRUNCATE)
 
-static const struct {
-    const char *path;
-    uint64_t allowed;
-} rules[] = {
-    {"/", RIGHTS_READ},           {"/tmp", RIGHTS_SCRATCH},       {RUN_HOME, RIGHTS_SCRATCH},
-    {"/dev/shm", RIGHTS_SCRATCH}, {"/dev/null", RIGHTS_DEVICE},   {"/dev/zero", RIGHTS_DEVICE},
-    {"/dev/full", RIGHTS_DEVICE}, {"/dev/random", RIGHTS_DEVICE}, {"/dev/urandom", RIGHTS_DEVICE},
+/* Of one file there are fewer: the kernel refuses the others. */
+#define RIGHTS_OF_FILES (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV)
+
+static const uint64_t rights[] = {
+    [LANDLOCK_READ] = RIGHTS_READ,
+    [LANDLOCK_DEVICE] = RIGHTS_DEVICE,
+    [LANDLOCK_SCRATCH] = RIGHTS_SCRATCH,
+};
+
+static const struct landlock_rule devices[] = {
+    {"/dev/null", LANDLOCK_DEVICE},
+    {"/dev/full", LANDLOCK_DEVICE},
+    {"/dev/random", LANDLOCK_DEVICE},
+    {"/dev/urandom", LANDLOCK_DEVICE},
+};
+
+static const struct landlock_rule own_view[] = {
+    {"/", LANDLOCK_READ},
+    {"/tmp", LANDLOCK_SCRATCH},
+    {RUN_HOME, LANDLOCK_SCRATCH},
+    {"/dev/shm", LANDLOCK_SCRATCH},
+    /* Not where processes are counted one by one: a shared mapping of it is memory that none of
+     * them has. */
+    {"/dev/zero", LANDLOCK_DEVICE},
 };
 
 /* Everything this kernel can check, and how long the struct is that it knows. */
@@ -97,14 +115,27 @@ static struct ruleset ruleset_for(int abi, bool network, size_t *ret_size)
     return ruleset;
 }
 
-/* A path that does not exist needs no rule. */
-static int add_rule(int ruleset, const char *path, uint64_t allowed)
+/* mask: what the ruleset handles. */
+static int add_rule(int ruleset, const struct landlock_rule *rule, uint64_t mask)
 {
-    CLEANUP_CLOSE int parent = open(path, O_PATH | O_CLOEXEC);
+    struct stat status;
+    CLEANUP_CLOSE int parent = open(rule->path, O_PATH | O_CLOEXEC);
     if (parent < 0)
-        return errno == ENOENT ? 0 : -1;
-    struct path_beneath rule = {.allowed = allowed, .parent = parent};
-    return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0);
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    if (fstat(parent, &status) < 0)
+        return -1;
+    if (!S_ISDIR(status.st_mode))
+        mask &= RIGHTS_OF_FILES;
+    struct path_beneath beneath = {.allowed = rights[rule->access] & mask, .parent = parent};
+    return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &beneath, 0);
+}
+
+static int add_rules(int ruleset, const struct landlock_rule *rules, size_t count, uint64_t mask)
+{
+    for (size_t i = 0; i < count; i++)
+        if (add_rule(ruleset, &rules[i], mask) < 0)
+            return -1;
+    return 0;
 }
 
 int landlock_abi(void)
@@ -113,7 +144,7 @@ int landlock_abi(void)
     return abi > 0 ? abi : 0;
 }
 
-int landlock_restrict(bool network)
+static int restrict_by(bool network, const struct landlock_rule *rules, size_t count)
 {
     int abi = landlock_abi();
     if (abi == 0)
@@ -121,10 +152,33 @@ int landlock_restrict(bool network)
     size_t size;
     struct ruleset attributes = ruleset_for(abi, network, &size);
     CLEANUP_CLOSE int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
+    if (ruleset < 0 || add_rules(ruleset, devices, COUNT_OF(devices), attributes.files) < 0 ||
+        add_rules(ruleset, rules, count, attributes.files) < 0)
+        return -1;
+    return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -1 : abi;
+}
+
+int landlock_restrict(bool network)
+{
+    return restrict_by(network, own_view, COUNT_OF(own_view));
+}
+
+int landlock_restrict_to(const struct landlock_rule *rules, size_t count)
+{
+    return restrict_by(false, rules, count);
+}
+
+int landlock_restrict_scope(void)
+{
+    static const struct ruleset attributes = {.scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL};
+    int abi = landlock_abi();
+    if (abi < LANDLOCK_ABI_SCOPES) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    CLEANUP_CLOSE int ruleset =
+        (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0);
     if (ruleset < 0)
         return -1;
-    for (size_t i = 0; i < COUNT_OF(rules); i++)
-        if (add_rule(ruleset, rules[i].path, rules[i].allowed & attributes.files) < 0)
-            return -1;
     return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -1 : abi;
 }

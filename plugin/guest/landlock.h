@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Landlock ruleset of every program in a sandbox (landlock(7); the kernel's
- * userspace-api/landlock.rst): a second check behind the mounts, alike in all modes.
+ * The Landlock rulesets of programs in a sandbox (landlock(7); the kernel's
+ * userspace-api/landlock.rst). Where there are mounts they are a second check behind them, alike in
+ * all modes; where there are none they are the first. Runs in the process that is restricted.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#define LANDLOCK_ABI_SCOPES 6 /* the first that has them: Linux 6.12 */
+
+/* What may be done to a path and what is below it. */
+enum landlock_access {
+    LANDLOCK_READ, /* and execute */
+    LANDLOCK_DEVICE,
+    LANDLOCK_SCRATCH,
+};
+
+struct landlock_rule {
+    const char *path; /* one that does not exist needs no rule */
+    enum landlock_access access;
+};
 
 /* What this kernel knows of it; 0: it has none. */
 int landlock_abi(void);
 /* Restricts the calling process, after no_new_privs; network: it may use TCP. The ABI in force, or
  * -1 with errno. */
 int landlock_restrict(bool network);
+/* The same with other rules than those of a sandbox's own file view, and without network; of a list
+ * after the devices, which may always be used. */
+int landlock_restrict_to(const struct landlock_rule *rules, size_t count);
+/* Only signals and abstract sockets, to the calling process and what descends from it. EOPNOTSUPP:
+ * this kernel has no scopes. */
+int landlock_restrict_scope(void);

@@ -125,6 +125,37 @@ static void write_backend(FILE *out, const json_t *backend)
     write_layers(out, json_object_get(backend, "layers"));
 }
 
+static bool is_available(const json_t *backends, const char *name)
+{
+    size_t index = 0;
+    const json_t *backend = NULL;
+    json_array_foreach(backends, index, backend)
+    {
+        if (strcmp(json_member_string(backend, "name", ""), name) == 0)
+            return json_member_true(backend, "available");
+    }
+    return false;
+}
+
+/* What would be to be had in the place of a mode that is not, and at which price. */
+static void write_variant(FILE *out, const json_t *variant, const json_t *backends)
+{
+    const char *of = json_member_string(variant, "variant_of", "");
+    size_t index = 0;
+    const json_t *layer = NULL;
+    if (!json_member_true(variant, "available") || is_available(backends, of))
+        return;
+    WRITE_LINE(out, "in place of ", of, ": ", json_member_string(variant, "name", "?"),
+               " would be available");
+    write_member(out, "  how: ", variant, "how");
+    json_array_foreach(json_object_get(variant, "layers"), index, layer)
+    {
+        if (strcmp(json_member_string(layer, "state", ""), "missing") == 0)
+            WRITE_LINE(out, "  without ", json_member_string(layer, "name", "?"), ": ",
+                       json_member_string(layer, "detail", ""));
+    }
+}
+
 /* Of one kind of programs: how the interpreter comes to them, and why not as quickly as it could.
  */
 static void write_preparation(FILE *out, const json_t *preparation)
@@ -208,6 +239,8 @@ void doctor_report_write(FILE *out, const json_t *status)
     const json_t *item = NULL;
     json_array_foreach(json_object_get(status, "sweep"), index, item) write_sweep(out, item);
     json_array_foreach(json_object_get(status, "backends"), index, item) write_backend(out, item);
+    json_array_foreach(json_object_get(status, "variants"), index, item)
+        write_variant(out, item, json_object_get(status, "backends"));
     const json_t *runtimes = json_object_get(status, "runtimes");
     if (json_array_size(runtimes) > 0)
         (void)fputs("runtimes\n", out);

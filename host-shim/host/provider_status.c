@@ -51,6 +51,22 @@ static void add_interpreters(const struct provider *provider, const json_t *stat
     }
 }
 
+/* Adds what would be available in place of a mode that is not, where the provider knows such. */
+static void add_variants(const struct provider *provider, json_t *status)
+{
+    size_t index = 0;
+    const json_t *backend = NULL;
+    bool all = true;
+    json_array_foreach(json_object_get(status, "backends"), index, backend) all =
+        all && json_member_true(backend, "available");
+    if (all)
+        return;
+    json_auto_t *answer = ask_prepare(provider, "{\"variants\":true}");
+    json_t *variants = json_object_get(answer, "variants");
+    if (json_is_array(variants))
+        (void)json_object_set(status, "variants", variants);
+}
+
 /* A refused configuration is the finding; the status of the one before it would mislead. A sweep is
  * reported while configuring only. */
 bool provider_status_ask(const struct options *options, json_t **ret_status,
@@ -69,8 +85,10 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
     }
     if (!ask_status(&provider, ret_status, failure))
         return false;
-    if (options->command == COMMAND_DOCTOR)
+    if (options->command == COMMAND_DOCTOR) {
         add_interpreters(&provider, *ret_status);
+        add_variants(&provider, *ret_status);
+    }
     json_t *sweep = json_object_get(prepared, "sweep");
     return !sweep || json_object_set(*ret_status, "sweep", sweep) == 0 ||
            failure_out_of_memory(failure);

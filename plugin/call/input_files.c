@@ -62,7 +62,7 @@ static bool refuse_limit(const char *whose, const char *limit, uint64_t most, co
 static bool fits_memory(const struct call *call, uint64_t bytes, struct error *error)
 {
     uint64_t memory = call->description.limits.memory_bytes;
-    if (!sandbox_mode_row(call->configuration.mode)->isolates || memory == 0 || bytes < memory)
+    if (!sandbox_mode_row(call->configuration.mode)->isolation || memory == 0 || bytes < memory)
         return true;
     (void)refuse_limit("run's", "memory_bytes", memory, "bytes of files", bytes, error);
     error_set_hint(error, "name fewer or smaller files, or ask for more memory_bytes");

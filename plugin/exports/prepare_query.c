@@ -45,7 +45,8 @@ bool prepare_query_is_one(const char *config_json)
     json_auto_t *json = config_json ? parse(config_json, &error) : NULL;
     return json_object_get(json, "check") || json_object_get(json, "explain") ||
            json_object_get(json, "counters") || json_object_get(json, "interpreters") ||
-           json_object_get(json, "offer") || json_object_get(json, "sessions");
+           json_object_get(json, "variants") || json_object_get(json, "offer") ||
+           json_object_get(json, "sessions");
 }
 
 static bool read_explain(const json_t *explain, struct query *ret, struct error *error)
@@ -154,6 +155,14 @@ static bool read_grants(const struct json_place *place, json_t *value, char ***r
 }
 
 /* Of the configuration in force. */
+static bool answer_variants(const json_t *json, json_t *text, struct error *error)
+{
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    return is_alone(json, "variants", error) && configuration_current(&configuration, error) &&
+           add(text, "variants", status_variants(configuration.policy), error);
+}
+
+/* Of the configuration in force. */
 static bool answer_offer(const json_t *json, json_t *text, struct error *error)
 {
     static const char *const members[] = {"capabilities", "context_json", NULL};
@@ -174,6 +183,7 @@ static bool answer_offer(const json_t *json, json_t *text, struct error *error)
         !context_parse(context_json, &context, error) ||
         !narrowing_check(&context.narrowing, configuration.policy, error))
         return false;
+    configuration.mode = narrowing_mode(&context.narrowing, configuration.mode);
     const struct offer offer = {&configuration, &context.narrowing, grants, &context.tools};
     json_t *schemas = json_pack("{s:o}", "code_execute", offer_input_schema(&offer));
     return add(text, "input_schemas", schemas, error);
@@ -190,6 +200,8 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
         return answer_sessions(json, text, error);
     if (json_object_get(json, "interpreters"))
         return answer_interpreters(json, text, error);
+    if (json_object_get(json, "variants"))
+        return answer_variants(json, text, error);
     if (json_object_get(json, "offer"))
         return answer_offer(json, text, error);
     return json && read_members(json, &query, error) &&

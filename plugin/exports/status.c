@@ -80,8 +80,10 @@ static json_t *layer_json(enum sandbox_mode mode, const struct run_event *trial,
                        trial->groups[0] != '\0' ? ", below " : "", trial->groups);
     json_t *json = json_pack("{s:s, s:s, s:s}", "name", isolation_layer_name(layer), "state", state,
                              "detail", detail);
-    if (strcmp(state, "failed") == 0 || strcmp(state, "missing") == 0) {
-        const char *remedy = sandbox_mode_row(mode)->layer_remedy(layer, trial->error_number);
+    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
+    bool is_possible = (row->possible_layers & LAYER_BIT(layer)) != 0;
+    if (is_possible && (strcmp(state, "failed") == 0 || strcmp(state, "missing") == 0)) {
+        const char *remedy = row->layer_remedy(layer, trial->error_number);
         (void)json_object_set_new(json, "remedy", json_string(remedy));
     }
     return json;
@@ -124,7 +126,7 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
     if (reported && !available)
         readiness_explain(&trial, mode, NULL, NULL, &error);
     json_t *layers = json_array();
-    for (int layer = 0; reported && row->isolates && layer < LAYER_COUNT; layer++)
+    for (int layer = 0; reported && row->isolation && layer < LAYER_COUNT; layer++)
         (void)json_array_append_new(layers, layer_json(mode, &trial, (enum isolation_layer)layer));
     *ret_available = available;
     json_t *json = json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", row->name, "available",
@@ -133,6 +135,26 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
     if (reported && row->add_status)
         row->add_status(json, &trial);
     return json;
+}
+
+json_t *status_variants(const struct policy *policy)
+{
+    json_auto_t *variants = json_array();
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        enum sandbox_mode mode = (enum sandbox_mode)i;
+        const struct sandbox_mode_row *row = sandbox_mode_row(mode);
+        enum sandbox_mode of = mode;
+        bool available = false;
+        if (!row->variant_of || !sandbox_mode_parse(row->variant_of->name, &of) ||
+            !policy->mode_allowed[of])
+            continue;
+        json_t *variant = backend_json(policy, mode, &available);
+        (void)json_object_set_new(variant, "variant_of", json_string(row->variant_of->name));
+        (void)json_object_set_new(variant, "how", json_string(row->not_allowed));
+        if (json_array_append_new(variants, variant) != 0)
+            return NULL;
+    }
+    return TAKE_POINTER(variants);
 }
 
 static json_t *runtime_json(const struct policy *policy, enum sandbox_mode mode,
@@ -171,6 +193,8 @@ static void add_configuration(json_t *status, const struct configuration *config
     json_t *backends = json_array();
     for (int mode = 0; mode < SANDBOX_MODE_COUNT; mode++) {
         bool available = false;
+        if (sandbox_mode_row((enum sandbox_mode)mode)->variant_of && !policy->mode_allowed[mode])
+            continue; /* nobody has chosen it, so nothing of it is tried */
         (void)json_array_append_new(backends,
                                     backend_json(policy, (enum sandbox_mode)mode, &available));
         if ((enum sandbox_mode)mode == configuration->mode)
@@ -182,7 +206,7 @@ static void add_configuration(json_t *status, const struct configuration *config
                               *ret_usable ? runtimes_json(policy, configuration->mode)
                                           : json_array());
     /* Without a sandbox of its own a program has the gateway's network. */
-    bool open_world = policy->network_allowed || !sandbox_mode_row(configuration->mode)->isolates;
+    bool open_world = policy->network_allowed || !sandbox_mode_row(configuration->mode)->isolation;
     (void)json_object_set_new(
         status, "annotations",
         json_pack("{s:{s:b}}", "code_execute", "openWorldHint", (int)open_world));
@@ -212,7 +236,7 @@ static void add_sweep(json_t *status, const struct policy *policy)
 {
     json_t *sweep = json_array();
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        if (sandbox_mode_row((enum sandbox_mode)i)->isolates && policy->mode_allowed[i])
+        if (sandbox_mode_row((enum sandbox_mode)i)->isolation && policy->mode_allowed[i])
             (void)json_array_append_new(sweep, sweep_json(policy, (enum sandbox_mode)i));
     (void)json_object_set_new(status, "sweep", sweep);
 }

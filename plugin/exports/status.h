@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "policy/policy.h"
 #include "protocol/run_event.h"
 
 /* A new string, NULL when out of memory. refusal: the error of a configuration that was just
@@ -26,6 +27,10 @@ json_t *status_counters(void);
  * started for it; a backend that does not answer is waited for as long as backend_ask_pool() says.
  */
 json_t *status_pools(void);
+
+/* A trial of each mode that would take the place of an allowed one if the policy said so, as the
+ * status has those of the others, with "variant_of" and "how": new, NULL when out of memory. */
+json_t *status_variants(const struct policy *policy);
 
 /* For the counters: one call has ended. ended is of its program, NULL where none has begun; error
  * is NULL where it had none. */

@@ -93,6 +93,13 @@ static bool hash_request(struct call *call, struct error *error)
 static bool check_network(const struct call *call, struct error *error)
 {
     bool allowed = call->configuration.policy->network_allowed;
+    const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
+    if (call->request.network && !row->network) {
+        error_set(error, ERROR_NOT_SUPPORTED, "request: /network: mode %s has no network",
+                  row->name);
+        error_set_hint(error, "work without the network: no policy can allow it in this mode");
+        return false;
+    }
     if (!call->request.network || (allowed && narrowing_leaves_network(&call->context.narrowing)))
         return true;
     error_set(error, ERROR_POLICY_DENIED, "policy denied: network");
@@ -120,8 +127,10 @@ static bool apply_policy(struct call *call, struct error *error)
         return false;
     const struct policy *policy = call->configuration.policy;
     const struct request *request = &call->request;
-    if (!narrowing_check(&call->context.narrowing, policy, error) ||
-        !input_files_find(call, error) || !plan_run(call, error) || !cell_plan(call, error) ||
+    if (!narrowing_check(&call->context.narrowing, policy, error))
+        return false;
+    call->configuration.mode = narrowing_mode(&call->context.narrowing, call->configuration.mode);
+    if (!input_files_find(call, error) || !plan_run(call, error) || !cell_plan(call, error) ||
         !tool_plan(call, error) || !input_files_fit(call, error) || !check_network(call, error))
         return false;
     if (!decision_check_secrets(call, error) || !pin_workspace(call, error) ||

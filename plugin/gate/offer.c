@@ -28,7 +28,9 @@ bool offer_grants(const struct offer *offer, enum capability capability, const c
 
 static bool offers_network(const struct offer *offer)
 {
-    return policy_of(offer)->network_allowed && offer_grants(offer, CAPABILITY_NETWORK, NULL) &&
+    return policy_of(offer)->network_allowed &&
+           sandbox_mode_row(offer->configuration->mode)->network &&
+           offer_grants(offer, CAPABILITY_NETWORK, NULL) &&
            (!offer->narrowing || narrowing_leaves_network(offer->narrowing));
 }
 
@@ -132,6 +134,7 @@ static bool offers_member(const struct offer *offer, const struct request_field 
         return offers_tools(offer);
     case CAPABILITY_FILES:
     case CAPABILITY_MODE_NONE:
+    case CAPABILITY_MODE_UNPRIVILEGED:
     case CAPABILITY_COUNT:
         break;
     }

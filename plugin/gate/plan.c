@@ -18,7 +18,7 @@
 static bool prepare(struct call *call)
 {
     struct run_description *description = &call->description;
-    return !sandbox_mode_row(call->configuration.mode)->isolates ||
+    return !sandbox_mode_row(call->configuration.mode)->isolation ||
            preparation_fill(&call->language->preparation, &call->request, call->language->file,
                             description);
 }

@@ -29,12 +29,19 @@ void configuration_clear(struct configuration *configuration)
 
 #define MODES_LIMIT 64
 
+/* The name by which an operator chooses it. */
+static const char *chosen_name(enum sandbox_mode mode)
+{
+    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
+    return row->variant_of ? row->variant_of->name : row->name;
+}
+
 static void list_modes(const struct policy *policy, char allowed[MODES_LIMIT])
 {
     allowed[0] = '\0';
     for (size_t i = 0; i < COUNT_OF(policy->mode_allowed); i++)
         if (policy->mode_allowed[i])
-            text_add_name(allowed, MODES_LIMIT, sandbox_mode_name((enum sandbox_mode)i));
+            text_add_name(allowed, MODES_LIMIT, chosen_name((enum sandbox_mode)i));
 }
 
 static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
@@ -47,19 +54,36 @@ static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, str
         error_set_hint(error, "%s", sandbox_mode_row(mode)->not_allowed);
 }
 
+static bool refuse_name(const struct policy *policy, const char *sandbox, struct error *error)
+{
+    char allowed[MODES_LIMIT];
+    list_modes(policy, allowed);
+    error_set(error, ERROR_UNKNOWN_MODE, "unknown sandbox mode: \"%.40s\"", sandbox);
+    error_set_hint(error, "set CODE_EXEC_SANDBOX to a mode that the policy allows: %s", allowed);
+    return false;
+}
+
+static bool refuse_variant(const struct sandbox_mode_row *row, struct error *error)
+{
+    const char *of = row->variant_of->name;
+    error_set(error, ERROR_UNKNOWN_MODE, "mode %s cannot be chosen by its name", row->name);
+    error_set_hint(error,
+                   "it is mode %s with another isolation: set \"%s.isolation\" to \"%s\" in the "
+                   "policy, and CODE_EXEC_SANDBOX to %s",
+                   of, of, row->name, of);
+    return false;
+}
+
 /* sandbox: a mode's name from the operator, or NULL for the policy's default. */
 static bool choose_mode(const struct policy *policy, const char *sandbox, enum sandbox_mode *ret,
                         struct error *error)
 {
     enum sandbox_mode mode = policy->default_mode;
-    if (sandbox && !sandbox_mode_parse(sandbox, &mode)) {
-        char allowed[MODES_LIMIT];
-        list_modes(policy, allowed);
-        error_set(error, ERROR_UNKNOWN_MODE, "unknown sandbox mode: \"%.40s\"", sandbox);
-        error_set_hint(error, "set CODE_EXEC_SANDBOX to a mode that the policy allows: %s",
-                       allowed);
-        return false;
-    }
+    if (sandbox && !sandbox_mode_parse(sandbox, &mode))
+        return refuse_name(policy, sandbox, error);
+    if (sandbox && sandbox_mode_row(mode)->variant_of)
+        return refuse_variant(sandbox_mode_row(mode), error);
+    mode = policy_mode_named(policy, mode);
     if (!policy->mode_allowed[mode]) {
         refuse_mode(policy, mode, error);
         return false;

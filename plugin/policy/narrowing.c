@@ -29,7 +29,13 @@ static bool read_approval(const struct json_place *place, json_t *value, void *o
 
 #define AT(member) .offset = offsetof(struct narrowing, member)
 
+static const struct json_member process_members[] = {
+    {"isolation", &policy_isolation, AT(process_means), .optional = true},
+    {0},
+};
+
 static const struct json_member members[] = {
+    {"process", &member_object, .optional = true, .members = process_members},
     {"limits", .read = read_ceilings},
     {"languages", &policy_strings, AT(languages), .optional = true, .check = policy_check_language},
     {"files", &policy_transfer_ceilings, AT(transfers), .optional = true,
@@ -45,8 +51,10 @@ static const struct json_member members[] = {
 
 bool narrowing_read(const struct json_place *place, json_t *value, struct narrowing *ret)
 {
-    *ret =
-        (struct narrowing){.json = json_incref(value), .network = true, .approval = APPROVAL_ALLOW};
+    *ret = (struct narrowing){.json = json_incref(value),
+                              .network = true,
+                              .process_means = SANDBOX_MODE_COUNT,
+                              .approval = APPROVAL_ALLOW};
     policy_open_transfers(&ret->transfers);
     return json_read_members(place, value, members, ret);
 }
@@ -90,6 +98,19 @@ static bool check_network(const struct json_place *place, const struct narrowing
     return json_place_refuse(&network, "the policy allows no network");
 }
 
+/* A variant is the weaker one, so only the policy can choose it. */
+static bool check_isolation(const struct json_place *place, const struct narrowing *narrowing,
+                            const struct policy *policy)
+{
+    struct json_place process = json_place_named(place, "process");
+    struct json_place isolation = json_place_named(&process, "isolation");
+    enum sandbox_mode means = narrowing->process_means;
+    if (means == SANDBOX_MODE_COUNT || means == policy->process_means ||
+        !sandbox_mode_row(means)->variant_of)
+        return true;
+    return json_place_refuse(&isolation, "the policy's is stronger");
+}
+
 bool narrowing_check(const struct narrowing *narrowing, const struct policy *policy,
                      struct error *error)
 {
@@ -98,12 +119,13 @@ bool narrowing_check(const struct narrowing *narrowing, const struct policy *pol
     struct json_place limits = json_place_named(&place, "limits");
     struct json_place languages = json_place_named(&place, "languages");
     struct json_place capabilities = json_place_named(&place, "capabilities");
-    if (!narrowing->json || (policy_check_ceilings(&limits, policy, &narrowing->ceilings) &&
-                             policy_check_transfers(&place, narrowing->json, &policy->transfers,
-                                                    &narrowing->transfers) &&
-                             check_languages(&languages, narrowing->languages, policy) &&
-                             check_network(&place, narrowing, policy) &&
-                             check_capabilities(&capabilities, narrowing->capabilities, policy)))
+    if (!narrowing->json ||
+        (policy_check_ceilings(&limits, policy, &narrowing->ceilings) &&
+         policy_check_transfers(&place, narrowing->json, &policy->transfers,
+                                &narrowing->transfers) &&
+         check_languages(&languages, narrowing->languages, policy) &&
+         check_network(&place, narrowing, policy) && check_isolation(&place, narrowing, policy) &&
+         check_capabilities(&capabilities, narrowing->capabilities, policy)))
         return true;
     error_set_hint(error, "the gateway's context_json can only narrow the operator's policy; "
                           "no change of the request helps");
@@ -113,6 +135,15 @@ bool narrowing_check(const struct narrowing *narrowing, const struct policy *pol
 json_t *narrowing_json(const struct narrowing *narrowing)
 {
     return narrowing->json ? json_incref(narrowing->json) : json_null();
+}
+
+enum sandbox_mode narrowing_mode(const struct narrowing *narrowing, enum sandbox_mode mode)
+{
+    if (!narrowing->json || narrowing->process_means == SANDBOX_MODE_COUNT)
+        return mode;
+    bool replaced =
+        sandbox_mode_row(mode)->variant_of == sandbox_mode_row(narrowing->process_means);
+    return replaced ? narrowing->process_means : mode;
 }
 
 bool narrowing_leaves_language(const struct narrowing *narrowing, const char *language)

@@ -195,6 +195,8 @@ struct policy {
     json_t *patch;        /* the file as it is written; NULL: the built-in policy */
     enum sandbox_mode default_mode;
     bool mode_allowed[SANDBOX_MODE_COUNT];
+    enum sandbox_mode process_means; /* what an operator calls process: that mode or its variant */
+    char *scratch_directory;         /* of runs without namespaces; "": the backend finds one */
     uint64_t required_layers; /* LAYER_BITs of "require"; each mode adds its mandatory ones */
     char **capabilities;      /* entries of capability.h: the rights that a call may have */
     enum approval_decision approval_default;
@@ -252,6 +254,9 @@ json_t *policy_builtin_json(struct error *error);
 
 struct policy *policy_ref(struct policy *policy);
 void policy_unref(struct policy *policy); /* NULL is fine */
+
+/* The mode that is meant where an operator names this one. */
+enum sandbox_mode policy_mode_named(const struct policy *policy, enum sandbox_mode mode);
 
 /* The table of limits; *ret_count rows in the order in which results show them. */
 const struct policy_limit_row *policy_limit_rows(size_t *ret_count);

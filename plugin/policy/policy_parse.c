@@ -65,20 +65,6 @@ bool policy_check_language(const struct json_place *place, const char *name)
     return json_place_refuse(place, "unknown language");
 }
 
-bool policy_check_mode(const struct json_place *place, const char *name)
-{
-    enum sandbox_mode mode;
-    char names[128] = "";
-    if (sandbox_mode_parse(name, &mode))
-        return true;
-    for (size_t i = 0, length = 0; i < SANDBOX_MODE_COUNT; i++, length = strlen(names)) {
-        const char *before = i + 1 == SANDBOX_MODE_COUNT ? " or " : ", ";
-        (void)snprintf(names + length, sizeof(names) - length, "%s%s", i == 0 ? "" : before,
-                       sandbox_mode_name((enum sandbox_mode)i));
-    }
-    return json_place_refuse(place, "must be %s", names);
-}
-
 bool policy_check_capability(const struct json_place *place, const char *name)
 {
     if (capability_entry_valid(name))
@@ -150,15 +136,6 @@ static bool read_environment(const struct json_place *place, json_t *value,
     return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT, target);
 }
 
-static bool read_mode(const struct json_place *place, json_t *value,
-                      const struct json_member *member, void *target)
-{
-    const char *name;
-    (void)member;
-    return json_read_string(place, value, 1, 16, &name) && policy_check_mode(place, name) &&
-           sandbox_mode_parse(name, target);
-}
-
 static bool read_sha256(const struct json_place *place, json_t *value,
                         const struct json_member *member, void *target)
 {
@@ -174,7 +151,6 @@ static bool read_sha256(const struct json_place *place, json_t *value,
 const struct json_kind policy_strings = {.read = read_strings, .clear = clear_strings};
 const struct json_kind policy_argv = {.read = read_argv, .clear = clear_strings};
 const struct json_kind policy_environment = {.read = read_environment, .clear = clear_strings};
-const struct json_kind policy_mode = {.read = read_mode};
 const struct json_kind policy_sha256 = {.read = read_sha256};
 
 static bool check_description(const struct json_place *place, json_t *value, void *object)
@@ -193,33 +169,6 @@ static bool read_version(const struct json_place *place, json_t *value, void *ob
 
 #define AT(member) .offset = offsetof(struct policy, member)
 
-static bool read_allowed_modes(const struct json_place *place, json_t *value, void *object)
-{
-    struct policy *policy = object;
-    CLEANUP(cleanup_string_list) char **allowed = NULL;
-    if (!policy_read_strings(place, value, 1, policy_check_mode, &allowed))
-        return false;
-    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++)
-        policy->mode_allowed[i] =
-            string_list_contains(allowed, sandbox_mode_name((enum sandbox_mode)i));
-    return true;
-}
-
-static bool read_modes(const struct json_place *place, json_t *value, void *object)
-{
-    static const struct json_member members[] = {
-        {"default", &policy_mode, AT(default_mode)},
-        {"allowed", .read = read_allowed_modes},
-        {0},
-    };
-    const struct policy *policy = object;
-    struct json_place default_place = json_place_named(place, "default");
-    if (!json_read_members(place, value, members, object))
-        return false;
-    return policy->mode_allowed[policy->default_mode] ||
-           json_place_refuse(&default_place, "is not in \"allowed\"");
-}
-
 static uint64_t layer_bit(const char *name)
 {
     for (size_t i = 0; i < LAYER_COUNT; i++) {
@@ -234,14 +183,30 @@ static bool check_layer(const struct json_place *place, const char *name)
     return layer_bit(name) != 0 || json_place_refuse(place, "unknown layer");
 }
 
+/* Elsewhere a machine decides. A variant never has some, so every run of it would be refused. */
+static bool can_be_had(const struct json_place *place, const struct policy *policy,
+                       const char *name)
+{
+    const struct sandbox_mode_row *row = sandbox_mode_row(policy->process_means);
+    if (!row->variant_of || !policy->mode_allowed[policy->process_means] ||
+        (row->possible_layers & layer_bit(name)) != 0)
+        return true;
+    return json_place_refuse(place, "%s cannot be had with \"%s.isolation\" \"%s\"", name,
+                             row->variant_of->name, row->name);
+}
+
 static bool read_required_layers(const struct json_place *place, json_t *value, void *object)
 {
     struct policy *policy = object;
     CLEANUP(cleanup_string_list) char **names = NULL;
     if (!policy_read_strings(place, value, 0, check_layer, &names))
         return false;
-    for (char **name = names; *name; name++)
-        policy->required_layers |= layer_bit(*name);
+    for (size_t i = 0; names[i]; i++) {
+        struct json_place item = json_place_item(place, i);
+        if (!can_be_had(&item, policy, names[i]))
+            return false;
+        policy->required_layers |= layer_bit(names[i]);
+    }
     return true;
 }
 
@@ -288,12 +253,13 @@ static const struct json_member sessions[] = {
     {0},
 };
 
-/* In this order: approval looks at modes, outer_uids at max_runs and sessions, languages at limits,
- * only_languages and memory_total_bytes at languages. */
+/* In this order: process, require and approval look at modes, outer_uids at max_runs and sessions,
+ * languages at limits, only_languages and memory_total_bytes at languages. */
 const struct json_member policy_members[] = {
     {"version", .read = read_version},
     {"description", .optional = true, .read = check_description},
-    {"modes", .read = read_modes},
+    {"modes", .read = policy_read_modes},
+    {"process", &member_object, .members = policy_process_members},
     {"require", .read = read_required_layers},
     {"capabilities", &policy_strings, AT(capabilities), .check = policy_check_capability},
     {"approval", &member_object, .members = policy_approval_members},
@@ -322,6 +288,12 @@ const struct json_member policy_members[] = {
     {0},
 };
 
+/* The options of a variant are in the section of the other mode, which the table has. */
+static bool has_section(const struct sandbox_mode_row *row)
+{
+    return row->read_options && !row->variant_of;
+}
+
 /* The sections of modes, which look at languages. */
 static bool read_options(const struct json_place *root, json_t *merged, struct policy *policy)
 {
@@ -341,7 +313,7 @@ bool policy_parse(const struct json_place *root, json_t *merged, struct policy *
     size_t count = COUNT_OF(policy_members) - 1;
     memcpy(members, policy_members, sizeof(policy_members));
     for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++)
-        if (sandbox_mode_row((enum sandbox_mode)i)->read_options)
+        if (has_section(sandbox_mode_row((enum sandbox_mode)i)))
             members[count++].name = sandbox_mode_name((enum sandbox_mode)i);
     if (!json_read_members(root, merged, members, policy) || !read_options(root, merged, policy))
         return false;

@@ -25,6 +25,7 @@ bool policy_parse(const struct json_place *root, json_t *merged, struct policy *
 
 /* Members of struct policy, unless it says otherwise; sections in files of their subjects. */
 extern const struct json_member policy_members[];
+extern const struct json_member policy_process_members[]; /* after the modes */
 extern const struct json_member policy_approval_members[];
 extern const struct json_member policy_secrets_members[];
 extern const struct json_member policy_images_members[];  /* beside those of the mode's engine */
@@ -39,6 +40,7 @@ extern const struct json_member policy_files_members[];
 extern const struct json_member policy_results_members[];
 
 /* Readers of sections; object is the policy. */
+bool policy_read_modes(const struct json_place *place, json_t *value, void *object);
 bool policy_read_limits(const struct json_place *place, json_t *value, void *object);
 /* After the languages: none of them may need more for one run. */
 bool policy_read_memory_total(const struct json_place *place, json_t *value, void *object);
@@ -54,7 +56,8 @@ bool policy_read_images(const struct json_place *place, json_t *value, struct po
 extern const struct json_kind policy_strings;     /* char **: a list of strings, at least minimum */
 extern const struct json_kind policy_argv;        /* char **: a command with "{file}" in it */
 extern const struct json_kind policy_environment; /* char **: "NAME=value" */
-extern const struct json_kind policy_mode;        /* enum sandbox_mode */
+extern const struct json_kind policy_mode;        /* enum sandbox_mode; needs a check */
+extern const struct json_kind policy_isolation;   /* enum sandbox_mode: what process means */
 extern const struct json_kind policy_sha256;      /* char[SHA256_HEX_LENGTH + 1] */
 
 /* In the order of enum approval_decision, with NULL at the end. */
@@ -67,6 +70,7 @@ bool policy_read_strings(const struct json_place *place, json_t *value, size_t m
 json_text_check policy_check_view_path;
 /* A canonical language name. */
 json_text_check policy_check_language;
+/* Of rules: any of the table, whichever of them the policy allows. */
 json_text_check policy_check_mode;
 /* An entry of capability.h. */
 json_text_check policy_check_capability;

@@ -26,8 +26,8 @@
       MANDATORY,                                                                                   \
       "inside a container, the engine forbids user namespaces: give it a seccomp profile that "    \
       "allows the calls named in docs/operations.md (clone, unshare, mount, ...), or use "         \
-      "CODE_EXEC_SANDBOX=docker where the policy allows it; else the kernel needs "                \
-      "CONFIG_USER_NS")                                                                            \
+      "CODE_EXEC_SANDBOX=docker where the policy allows it, or process mode without namespaces "   \
+      "(policies/in-container.json); else the kernel needs CONFIG_USER_NS")                        \
     X(PID_NAMESPACE, "pid_namespace", "sees and signals only its own processes; dies as a whole",  \
       MANDATORY, LAYER_REMEDY_NAMESPACE)                                                           \
     X(MOUNT_NAMESPACE, "mount_namespace", "mounts of its own", MANDATORY, LAYER_REMEDY_NAMESPACE)  \
@@ -77,6 +77,13 @@ enum isolation_layer {
 #define LAYER_BIT_IF_MANDATORY(constant, name, meaning, need, remedy) \
     LAYER_BIT_##need(LAYER_##constant)
 #define LAYERS_MANDATORY (UINT64_C(0) ISOLATION_LAYERS(LAYER_BIT_IF_MANDATORY))
+
+/* Process mode without namespaces never runs without these. */
+#define LAYERS_UNPRIVILEGED                                             \
+    (LAYER_BIT(LAYER_CAPABILITIES) | LAYER_BIT(LAYER_RESOURCE_LIMITS) | \
+     LAYER_BIT(LAYER_NO_NEW_PRIVILEGES) | LAYER_BIT(LAYER_LANDLOCK) | LAYER_BIT(LAYER_SECCOMP))
+/* Where it may write a cgroup, it has that as well. It never has any of the others. */
+#define LAYERS_UNPRIVILEGED_POSSIBLE (LAYERS_UNPRIVILEGED | LAYER_BIT(LAYER_CGROUP))
 
 /* The layer's name as users read it; layer < LAYER_COUNT. */
 const char *isolation_layer_name(enum isolation_layer layer);

@@ -28,7 +28,7 @@
 /* The files stand between the two. */
 static const struct wire_field before_files[] = {
     WIRE_TEXT(struct run_description, run_id),
-    NUMBER(isolation, RUN_ISOLATION_SANDBOX),
+    NUMBER(isolation, RUN_ISOLATION_COUNT - 1),
     NUMBER(purpose, RUN_PURPOSE_COUNT - 1),
     NUMBER(network, 1),
     NUMBER(required, UINT64_MAX),

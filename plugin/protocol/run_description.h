@@ -34,8 +34,10 @@
 #define RUN_TOOLS_FD 62
 
 enum run_isolation {
-    RUN_ISOLATION_NONE = 0,    /* mode none: a child with limits on time and output only */
-    RUN_ISOLATION_SANDBOX = 1, /* every layer of layers.h */
+    RUN_ISOLATION_NONE = 0,         /* mode none: a child with limits on time and output only */
+    RUN_ISOLATION_SANDBOX = 1,      /* every layer of layers.h */
+    RUN_ISOLATION_UNPRIVILEGED = 2, /* those that need no namespace: LAYERS_UNPRIVILEGED */
+    RUN_ISOLATION_COUNT
 };
 
 /* 0 in any member: not limited by it. */

@@ -15,7 +15,7 @@ static void write_layers(struct json_draft *draft, const char *name, uint64_t la
 
 static uint64_t requested_layers(const struct call *call)
 {
-    if (call->description.isolation != RUN_ISOLATION_SANDBOX || !call->configuration.policy)
+    if (call->description.isolation == RUN_ISOLATION_NONE || !call->configuration.policy)
         return 0;
     return call->request.network ? LAYERS_ALL & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : LAYERS_ALL;
 }
@@ -67,7 +67,8 @@ const struct result_member isolation_members[] = {
      .write = write_missing},
     {.name = "details",
      .type = RESULT_OPEN,
-     .description = "facts about single layers",
+     .description = "facts about single layers; \"supervised\": limits that the backend counts and "
+                    "no kernel enforces",
      .write = write_details},
     {.name = NULL},
 };

@@ -127,7 +127,7 @@ static struct run_facts facts_of_run(const struct call *call)
 {
     const struct run_event *ended = &call->outcome.ended;
     const struct run_limits *limits = &call->description.limits;
-    bool is_isolated = sandbox_mode_row(call->configuration.mode)->isolates;
+    bool is_isolated = sandbox_mode_row(call->configuration.mode)->isolation;
     return (struct run_facts){
         .language = call->language->name,
         .modules = call->language->modules,

@@ -30,8 +30,8 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      struct run_description *ret)
 {
     const struct sandbox_mode_row *row = sandbox_mode_row(mode);
-    bool sandboxed = row->isolates;
-    ret->isolation = sandboxed ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE;
+    bool sandboxed = row->isolation != RUN_ISOLATION_NONE;
+    ret->isolation = row->isolation;
     ret->network = network;
     ret->required = sandboxed ? policy->required_layers | row->mandatory_layers : 0;
     if (network)

@@ -23,6 +23,8 @@
     X(SESSION, "sandbox.exec.session", true, "keep an interpreter's state between calls")         \
     X(TOOLS, "sandbox.exec.tools", false, "let programs call tools of the gateway")               \
     X(MODE_NONE, "sandbox.exec.mode.none", false, "run without isolation where the mode is none") \
+    X(MODE_UNPRIVILEGED, "sandbox.exec.mode.unprivileged", true,                                  \
+      "run without namespaces where the policy's isolation is unprivileged")                      \
     X(LIMITS_EXTENDED, "sandbox.exec.limits.extended", true,                                      \
       "ask for more than the default of a limit, up to the policy's ceiling")
 

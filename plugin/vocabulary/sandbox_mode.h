@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "protocol/layers.h"
+#include "protocol/run_description.h"
 #include "vocabulary/capability.h"
 
 /* X(constant, its row), the strongest first. The constant is the mode's name in capital letters. A
@@ -18,7 +19,10 @@
 #define SANDBOX_MODES(X)     \
     X(DOCKER, docker_mode)   \
     X(PROCESS, process_mode) \
+    SANDBOX_VARIANTS(X)      \
     X(NONE, none_mode)
+/* Modes that take the place of another one where the policy says so: see variant_of. */
+#define SANDBOX_VARIANTS(V) V(UNPRIVILEGED, unprivileged_mode)
 
 enum sandbox_mode {
 #define X(constant, row) SANDBOX_MODE_##constant,
@@ -46,9 +50,15 @@ struct sandbox_mode_row {
     const char *program_remedy;     /* what to do where it is missing */
     uint64_t grace_ms;              /* by which the backend has ended a run that was told to end */
 
-    /* A program has a sandbox, and not the gateway's own machine. */
-    bool isolates;
+    /* Not NULL: nobody chooses it by its name. It is what that mode's name means where the policy's
+     * section of that mode says so in "isolation". Rules name it as itself, so what they say of the
+     * other mode does not count here. */
+    const struct sandbox_mode_row *variant_of;
+
+    /* NONE: a program has no sandbox, but the gateway's own machine. */
+    enum run_isolation isolation;
     uint64_t mandatory_layers; /* LAYER_BITs that each run has, whatever the policy says */
+    uint64_t possible_layers;  /* and those that a policy may require */
     enum capability needs;     /* beside CAPABILITY_EXEC; that one: nothing more */
     const char *not_allowed;   /* what to do where the policy does not allow it; NULL: the usual */
     enum sandbox_mode checked_in; /* where content checks run */
@@ -64,7 +74,7 @@ struct sandbox_mode_row {
     uint32_t cell_tool_runners; /* and those whose cells can */
     bool has_pool;              /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;            /* which has "most" and "memory_bytes" */
-    const char *network;        /* whose network a program has, where it has one */
+    const char *network;        /* whose network a program has, where it has one; NULL: never */
 
     /* Reads the mode's section of the policy (NULL: it is not there), a member of its name, into
      * the options that its backend understands (run_description.h). NULL: the policy has none. */

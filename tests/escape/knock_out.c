@@ -330,7 +330,7 @@ int __wrap_seccomp_rule_apply(scmp_filter_ctx context, const struct seccomp_rule
 {
     struct seccomp_rule changed_rule = *rule;
     if (is_out("seccomp", rule->group)) {
-        if (rule->filters != SECCOMP_LIST)
+        if (!(rule->filters & (SECCOMP_IN_LIST | SECCOMP_IN_LIST_WITH_ATTRIBUTES)))
             return 0;
         changed_rule.action = SCMP_ACT_ALLOW;
     }

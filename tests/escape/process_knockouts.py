@@ -121,7 +121,7 @@ def seccomp_mutants():
         "protocols with network": ("only for runs with network, which this suite has none of",),
         "socket families with network": ("only for runs with network, which this suite has none of",),
     }
-    names = [group["name"] for key in ("refuse", "kill", "guard") for group in listed[key]] + ["default", "interfaces"]
+    names = [group["name"] for key in ("refuse", "kill", "guard") for group in listed[key] if "blueprint" not in group] + ["default", "interfaces"]
     for name in names:
         yield Mutant(f"seccomp {name}", [f"seccomp {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
 

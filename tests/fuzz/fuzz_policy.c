@@ -166,8 +166,7 @@ static void check_description(const struct policy *policy, const struct policy_l
     MUST(describe_trial(&subject, &description));
     CLEANUP_FREE unsigned char *bytes = run_description_encode(&description, &length);
     MUST(bytes && run_description_decode(bytes, length, &decoded));
-    MUST(decoded.isolation ==
-         (mode == SANDBOX_MODE_NONE ? RUN_ISOLATION_NONE : RUN_ISOLATION_SANDBOX));
+    MUST(decoded.isolation == sandbox_mode_row(mode)->isolation);
     run_description_clear(&decoded);
     run_description_clear(&description);
 }

@@ -47,7 +47,7 @@ static void must_be_absolute(char *const *paths)
 static void check(const struct run_description *description)
 {
     MUST(strspn(description->run_id, "0123456789abcdef") == RUN_ID_LENGTH);
-    MUST(description->isolation <= RUN_ISOLATION_SANDBOX && description->network <= 1 &&
+    MUST(description->isolation < RUN_ISOLATION_COUNT && description->network <= 1 &&
          description->results <= 1 && description->tools <= 1);
     MUST(description->purpose < RUN_PURPOSE_COUNT);
     MUST(description->argv[0] && description->argv[0][0]);
@@ -197,7 +197,7 @@ static struct run_description take_description(struct source *source)
 {
     struct run_description description = {
         .run_id = "0123456789abcdef0123456789abcdef",
-        .isolation = take_byte(source) & 1,
+        .isolation = take_byte(source) % RUN_ISOLATION_COUNT,
         .purpose = take_byte(source) % RUN_PURPOSE_COUNT,
         .network = take_byte(source) & 1,
         .required = take_number(source),

@@ -73,7 +73,7 @@ static bool read_with(const struct json_place *place, json_t *value, void *objec
 static const struct json_member members[] = {
     {"language", &member_borrowed_text, AT(facts.language), 1, POLICY_STRING_LIMIT,
      .check = policy_check_language},
-    {"mode", &policy_mode, AT(facts.mode), .optional = true},
+    {"mode", &policy_mode, AT(facts.mode), .optional = true, .check = policy_check_mode},
     {"network", &member_boolean, AT(facts.network), .optional = true},
     {"workspace", &member_boolean, AT(facts.workspace), .optional = true},
     {"principal", &member_borrowed_text, AT(facts.principal), 1, POLICY_STRING_LIMIT,

@@ -112,6 +112,14 @@ static void look_at_capabilities(struct lint *lint)
     if (!grants(policy, CAPABILITY_EXEC, NULL))
         lint_add(lint, LINT_WARNING, "/capabilities", NULL,
                  "nothing can run: sandbox.exec is not granted");
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        if (policy->mode_allowed[i] && row->needs != CAPABILITY_EXEC &&
+            !grants(policy, row->needs, NULL))
+            lint_add(lint, LINT_WARNING, "/capabilities", NULL,
+                     "nothing can run in mode %s: %s is not granted", row->name,
+                     capability_name(row->needs));
+    }
     if (policy->network_allowed && !grants(policy, CAPABILITY_NETWORK, NULL))
         lint_add(lint, LINT_WARNING, "/network/allowed", NULL,
                  "no request can use the network: sandbox.exec.network is not granted as a whole");
@@ -148,17 +156,35 @@ static void look_at_modes(struct lint *lint)
 {
     const struct policy *policy = lint->policy;
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        if (policy->mode_allowed[i] && !sandbox_mode_row((enum sandbox_mode)i)->isolates)
+        if (policy->mode_allowed[i] && !sandbox_mode_row((enum sandbox_mode)i)->isolation)
             look_at_mode_without_isolation(lint, (enum sandbox_mode)i);
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
         const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
         uint64_t layers = policy->required_layers | row->mandatory_layers;
-        if (policy->mode_allowed[i] && row->isolates && (layers & LAYER_BIT(LAYER_CGROUP)) == 0)
+        if (policy->mode_allowed[i] && row->isolation && (layers & LAYER_BIT(LAYER_CGROUP)) == 0)
             lint_add(lint, LINT_NOTICE, "/require", NULL,
                      "without \"cgroup\", %s mode also runs on machines that cannot cap memory and "
                      "processes of a whole tree",
                      row->name);
     }
+}
+
+static void look_at_isolation(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    const struct sandbox_mode_row *row = sandbox_mode_row(policy->process_means);
+    bool chosen = row->variant_of && policy->mode_allowed[policy->process_means];
+    if (chosen)
+        lint_add(lint, LINT_NOTICE, "/process/isolation", NULL,
+                 "mode %s has no namespaces: docs/threat-model.md says what programs reach then, "
+                 "and which limits are only supervised",
+                 row->variant_of->name);
+    else if (row->variant_of)
+        lint_add(lint, LINT_WARNING, "/process/isolation", NULL,
+                 "does nothing: \"modes.allowed\" does not have %s", row->variant_of->name);
+    if (policy->scratch_directory[0] != '\0' && !chosen)
+        lint_add(lint, LINT_WARNING, "/process/scratch_directory", NULL,
+                 "does nothing: only runs without namespaces have a directory there");
 }
 
 static void look_at_floor(struct lint *lint)
@@ -167,6 +193,7 @@ static void look_at_floor(struct lint *lint)
         lint_add(lint, LINT_WARNING, "/approval/default", NULL,
                  "a request that no rule applies to runs without approval");
     look_at_modes(lint);
+    look_at_isolation(lint);
 }
 
 static void look_at_secret_rule(struct lint *lint, const struct policy_secret *secret)

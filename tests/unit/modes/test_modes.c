@@ -3,6 +3,7 @@
  * modes: every row of the table is walked. Each says all that the gateway asks of it, and what
  * it says is what a backend is asked for.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,22 +28,25 @@ START_TEST(each_row_is_whole)
         ck_assert_msg((int)found == i, "%s stands for two modes", row->name);
         ck_assert_msg(row->program && row->program_remedy, "%s: no program", row->name);
         ck_assert_msg(row->grace_ms > 0, "%s: no time to end", row->name);
-        ck_assert_msg(row->network && row->layer_remedy, "%s", row->name);
-        ck_assert_msg(row_of((int)row->checked_in)->isolates, "%s: checks without a sandbox",
+        ck_assert_msg(row->layer_remedy != NULL, "%s", row->name);
+        ck_assert_msg(row_of((int)row->checked_in)->isolation, "%s: checks without a sandbox",
                       row->name);
     }
 }
 END_TEST
 
-/* What does not isolate asks for a capability of its own; what does has layers, and details. */
+/* What does not isolate asks for a capability of its own, and so does a variant; what isolates has
+ * layers, and details. */
 START_TEST(isolation_is_either_there_or_asked_for)
 {
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
         const struct sandbox_mode_row *row = row_of(i);
-        ck_assert_msg(row->isolates == (row->mandatory_layers != 0), "%s", row->name);
-        ck_assert_msg(row->isolates == !!row->write_details, "%s", row->name);
-        ck_assert_msg(row->isolates == (row->needs == CAPABILITY_EXEC), "%s", row->name);
-        ck_assert_msg(row->isolates || !row->shows_workspace, "%s", row->name);
+        bool isolates = row->isolation != RUN_ISOLATION_NONE;
+        ck_assert_msg(isolates == (row->mandatory_layers != 0), "%s", row->name);
+        ck_assert_msg(isolates == !!row->write_details, "%s", row->name);
+        ck_assert_msg((isolates && !row->variant_of) == (row->needs == CAPABILITY_EXEC), "%s",
+                      row->name);
+        ck_assert_msg(isolates || !row->shows_workspace, "%s", row->name);
         ck_assert_msg(row->shows_workspace == !!row->workspace_remedy, "%s", row->name);
         ck_assert_uint_eq(row->mandatory_layers & ~LAYERS_ALL, 0);
     }
@@ -67,7 +71,7 @@ START_TEST(a_description_follows_the_row)
         ck_assert(describe_trial(&subject, &description));
         uint64_t missing = row_of(i)->mandatory_layers & ~description.required;
         ck_assert_msg(missing == 0, "%s: %llx", row_of(i)->name, (unsigned long long)missing);
-        ck_assert_int_eq(description.isolation == RUN_ISOLATION_SANDBOX, row_of(i)->isolates);
+        ck_assert_uint_eq(description.isolation, row_of(i)->isolation);
         ck_assert_msg(!row_of(i)->has_images == !description.image.name, "%s", row_of(i)->name);
     }
 }
@@ -83,14 +87,57 @@ START_TEST(a_missing_layer_has_a_remedy)
 }
 END_TEST
 
+/* Nothing else stands between a program without namespaces and the gateway. */
+START_TEST(a_kernel_that_is_too_old_is_named)
+{
+    const struct sandbox_mode_row *row = row_of(SANDBOX_MODE_UNPRIVILEGED);
+    ck_assert_ptr_nonnull(strstr(row->layer_remedy(LAYER_LANDLOCK, EOPNOTSUPP), "Linux 6.12"));
+    ck_assert_ptr_null(strstr(row->layer_remedy(LAYER_LANDLOCK, ENOSYS), "Linux 6.12"));
+    ck_assert_uint_eq(row->mandatory_layers & ~row->possible_layers, 0);
+}
+END_TEST
+
 START_TEST(a_refusal_lists_each_mode)
 {
     static const char text[] = "{\"modes\":{\"default\":\"vm\"}}";
     struct error error;
     ck_assert(!policy_load_text("test", text, sizeof(text) - 1, &error));
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        ck_assert_msg(strstr(error.message, row_of(i)->name) != NULL, "%s: %s", row_of(i)->name,
-                      error.message);
+        ck_assert_msg(!strstr(error.message, row_of(i)->name) == !!row_of(i)->variant_of, "%s: %s",
+                      row_of(i)->name, error.message);
+}
+END_TEST
+
+static enum sandbox_mode number_of(const struct sandbox_mode_row *row)
+{
+    enum sandbox_mode mode = SANDBOX_MODE_COUNT;
+    ck_assert(sandbox_mode_parse(row->name, &mode));
+    return mode;
+}
+
+/* Nothing is a variant that the table does not list as one, and none of them is one of another. */
+START_TEST(a_variant_takes_the_place_of_a_mode)
+{
+    static const enum sandbox_mode variants[] = {
+#define V(constant, row) SANDBOX_MODE_##constant,
+        SANDBOX_VARIANTS(V)
+#undef V
+    };
+    size_t count = 0;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        count += row_of(i)->variant_of != NULL;
+    ck_assert_uint_eq(count, COUNT_OF(variants));
+    for (size_t i = 0; i < COUNT_OF(variants); i++) {
+        const struct sandbox_mode_row *of = row_of((int)variants[i])->variant_of;
+        ck_assert_ptr_nonnull(of);
+        ck_assert_ptr_null(of->variant_of);
+        ck_assert_str_eq(row_of((int)variants[i])->program, of->program);
+        struct policy policy = {.process_means = variants[i]};
+        ck_assert_int_eq(policy_mode_named(&policy, number_of(of)), variants[i]);
+        ck_assert_int_eq(policy_mode_named(&policy, SANDBOX_MODE_NONE), SANDBOX_MODE_NONE);
+        policy.process_means = number_of(of);
+        ck_assert_int_eq(policy_mode_named(&policy, number_of(of)), number_of(of));
+    }
 }
 END_TEST
 
@@ -101,6 +148,8 @@ int main(void)
     tcase_add_test(cases[0], isolation_is_either_there_or_asked_for);
     tcase_add_test(cases[0], a_description_follows_the_row);
     tcase_add_test(cases[0], a_missing_layer_has_a_remedy);
+    tcase_add_test(cases[0], a_kernel_that_is_too_old_is_named);
     tcase_add_test(cases[0], a_refusal_lists_each_mode);
+    tcase_add_test(cases[0], a_variant_takes_the_place_of_a_mode);
     return run_suite("modes", cases, COUNT_OF(cases));
 }

@@ -29,6 +29,7 @@ static struct policy *load(const char *patch)
 #define HASH_2 "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35" /* 2 */
 
 #define QUIET            "\"require\":[\"cgroup\"]"
+#define UNPRIVILEGED     "\"process\":{\"isolation\":\"unprivileged\"}"
 #define DOCKER_ALONE     "\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\"]}"
 #define HASH_1           "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
 #define HASH_2           "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35" /* 2 */
@@ -54,21 +55,43 @@ static const struct {
     {"{" QUIET ",\"network\":{\"allowed\":true},\"capabilities\":[\"sandbox.exec\"]}",
      "warning /network/allowed;"},
     {"{" QUIET ",\"approval\":{\"default\":\"allow\"}}", "warning /approval/default;"},
-    {"{" QUIET ",\"modes\":{\"allowed\":[\"none\",\"process\"]}}", "notice /modes/allowed;"},
+    {"{" QUIET ",\"modes\":{\"allowed\":[\"none\",\"process\"]}}",
+     "warning /capabilities;notice /modes/allowed;"},
+    {"{" QUIET ",\"modes\":{\"allowed\":[\"none\",\"process\"]},\"capabilities\":[\"sandbox.exec\","
+     "\"sandbox.exec.mode.none\"]}",
+     "notice /modes/allowed;"},
+    {"{" QUIET "," UNPRIVILEGED ",\"capabilities\":[\"sandbox.exec\","
+     "\"sandbox.exec.mode.unprivileged\"]}",
+     "notice /process/isolation;"},
+    {"{" QUIET "," UNPRIVILEGED "}", "warning /capabilities;notice /process/isolation;"},
+    {"{" DOCKER_ALONE "," UNPRIVILEGED "}", "warning /process/isolation;"},
+    {"{" QUIET ",\"process\":{\"scratch_directory\":\"/srv\"}}",
+     "warning /process/scratch_directory;"},
+    {"{" QUIET ",\"process\":{\"isolation\":\"unprivileged\",\"scratch_directory\":\"/srv\"},"
+     "\"capabilities\":[\"sandbox.exec\",\"sandbox.exec.mode.unprivileged\"]}",
+     "notice /process/isolation;"},
+    /* A rule for the one blueprint is none for the other. */
+    {"{" QUIET "," UNPRIVILEGED ",\"capabilities\":[\"sandbox.exec\","
+     "\"sandbox.exec.mode.unprivileged\"],\"approval\":{\"rules\":[{\"decision\":\"allow\","
+     "\"modes\":["
+     "\"process\"]},{\"decision\":\"allow\",\"modes\":[\"unprivileged\"]}]}}",
+     "notice /process/isolation;warning /approval/rules/0;"},
+    {"{" QUIET ",\"approval\":{\"rules\":[{\"decision\":\"allow\",\"modes\":[\"unprivileged\"]}]}}",
+     "warning /approval/rules/0;"},
     {"{" QUIET ",\"modes\":{\"allowed\":[\"none\"],\"default\":\"none\"}}",
-     "warning /modes/default;notice /modes/allowed;"},
+     "warning /capabilities;warning /modes/default;notice /modes/allowed;"},
     {"{" QUIET
      ",\"modes\":{\"allowed\":[\"none\",\"process\"]},\"approval\":{\"rules\":[{\"decision\":"
      "\"allow\",\"languages\":[\"sh\"]}]}}",
-     "warning /modes/allowed;"},
+     "warning /capabilities;warning /modes/allowed;"},
     {"{" QUIET
      ",\"modes\":{\"allowed\":[\"none\",\"process\"]},\"approval\":{\"rules\":[{\"decision\":"
      "\"allow\",\"modes\":[\"process\"]},{\"decision\":\"ask\"}]}}",
-     "notice /modes/allowed;warning /approval/rules/0;"},
+     "warning /capabilities;notice /modes/allowed;warning /approval/rules/0;"},
     {"{" QUIET
      ",\"modes\":{\"allowed\":[\"none\",\"process\"]},\"approval\":{\"rules\":[{\"decision\":"
      "\"allow\",\"modes\":[\"none\"]}]}}",
-     "warning /modes/allowed;"},
+     "warning /capabilities;warning /modes/allowed;"},
     {"{" QUIET ",\"secrets\":{\"allowed\":[\"a\"]}}", ""},
     {"{" QUIET ",\"secrets\":{\"allowed\":[\"b\",\"a\"]},\"capabilities\":[\"sandbox.exec\","
      "\"sandbox.exec.secrets=b\"]}",
@@ -149,7 +172,7 @@ static const struct {
     {"{" QUIET
      ",\"modes\":{\"allowed\":[\"none\",\"process\"]},\"approval\":{\"rules\":[{\"decision\":"
      "\"allow\"},{\"decision\":\"ask\",\"languages\":[\"sh\"]}]}}",
-     "warning /modes/allowed;"},
+     "warning /capabilities;warning /modes/allowed;"},
     {"{" QUIET ",\"docker\":{\"images\":{\"lua\":null}}}", "notice /docker/images;"},
     {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":{\"lua\":null,\"sh\":null}}}",
      "notice /docker/images;notice /docker/images;"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes process mode's filters, as the kernel takes them, into the three files of its arguments:
- * the list, the guard without a network, the guard with one. */
+ * the lists without and with attributes, and the guards in the order of enum seccomp_guard. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,19 +18,22 @@ static int write_program(const char *path, const struct seccomp_program *program
 
 static int write_all(char *const *paths, const struct seccomp_filters *filters)
 {
-    return write_program(paths[0], &filters->list) < 0 ||
-           write_program(paths[1], &filters->guard[0]) < 0 ||
-           write_program(paths[2], &filters->guard[1]) < 0;
+    int result = write_program(paths[0], &filters->list) |
+                 write_program(paths[1], &filters->list_with_attributes);
+    for (int i = 0; i < SECCOMP_GUARD_COUNT; i++)
+        result |= write_program(paths[2 + i], &filters->guard[i]);
+    return result < 0;
 }
 
 int main(int argc, char **argv)
 {
     struct seccomp_filters filters;
-    if (argc != 4 || seccomp_filters_make(&filters) < 0)
+    if (argc != 3 + SECCOMP_GUARD_COUNT || seccomp_filters_make(&filters) < 0)
         return 1;
     int status = write_all(argv + 1, &filters);
     free(filters.list.instructions);
-    free(filters.guard[0].instructions);
-    free(filters.guard[1].instructions);
+    free(filters.list_with_attributes.instructions);
+    for (int i = 0; i < SECCOMP_GUARD_COUNT; i++)
+        free(filters.guard[i].instructions);
     return status;
 }

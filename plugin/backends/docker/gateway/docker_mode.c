@@ -64,10 +64,11 @@ const struct sandbox_mode_row docker_mode = {
     .program_remedy = "install the docker backend, or where the policy allows it set "
                       "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically",
     .grace_ms = 10000,
-    .isolates = true,
+    .isolation = RUN_ISOLATION_SANDBOX,
     /* The layers of every hardened container. A user namespace is the engine's choice, and Landlock
      * the choice of its kernel. */
     .mandatory_layers = LAYERS_ALL & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)),
+    .possible_layers = LAYERS_ALL,
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,
     .has_images = true,

@@ -7,14 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "backends/process/gateway/process_modes.h"
 #include "base/cleanup.h"
 #include "call/call.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/json_text.h"
-
-#define PROGRAM        "code-execute-process"
-#define PROGRAM_REMEDY "reinstall code-execute: its programs must be next to code_execute.so"
-#define GRACE_MS       4000
 
 /* Is the first character of the file this one? A file that is not there is not. */
 static bool setting_is(const char *path, char value)
@@ -79,11 +76,12 @@ static void write_details(struct json_draft *draft, const struct call *call)
 
 const struct sandbox_mode_row process_mode = {
     .name = "process",
-    .program = PROGRAM,
-    .program_remedy = PROGRAM_REMEDY,
-    .grace_ms = GRACE_MS,
-    .isolates = true,
+    .program = PROCESS_PROGRAM,
+    .program_remedy = PROCESS_PROGRAM_REMEDY,
+    .grace_ms = PROCESS_GRACE_MS,
+    .isolation = RUN_ISOLATION_SANDBOX,
     .mandatory_layers = LAYERS_MANDATORY,
+    .possible_layers = LAYERS_ALL,
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_PROCESS,
     .shows_workspace = true,
@@ -108,9 +106,10 @@ const struct sandbox_mode_row process_mode = {
 
 const struct sandbox_mode_row none_mode = {
     .name = "none",
-    .program = PROGRAM,
-    .program_remedy = PROGRAM_REMEDY,
-    .grace_ms = GRACE_MS,
+    .program = PROCESS_PROGRAM,
+    .program_remedy = PROCESS_PROGRAM_REMEDY,
+    .grace_ms = PROCESS_GRACE_MS,
+    .possible_layers = LAYERS_ALL, /* "require" does not apply to it */
     .needs = CAPABILITY_MODE_NONE,
     .not_allowed = "mode none isolates nothing: it needs a policy that lists it in \"modes\" and "
                    "the capability sandbox.exec.mode.none",

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "protocol/run_description.h"
 #include "protocol/run_event.h"
 
 /* The id maps are written. With it come descriptors by which to enter the control groups
@@ -86,7 +87,8 @@ struct tree_usage {
 struct report {
     uint32_t kind; /* enum report_kind */
     struct isolation_report isolation;
-    uint32_t failure; /* enum run_failure, with REPORT_FAILED and REPORT_RESTORED */
+    struct run_limits limits; /* with REPORT_READY */
+    uint32_t failure;         /* enum run_failure, with REPORT_FAILED and REPORT_RESTORED */
     uint32_t failed_layer;
     int32_t error_number;
     char message[256];
@@ -94,6 +96,9 @@ struct report {
     uint32_t made_forbidden_call; /* then: that ended the run */
     int32_t system_call;          /* its number */
     uint32_t scratch_full;        /* then */
+    uint32_t exceeded;            /* then: enum run_cause, of the limit for which its init has ended
+                                     it; RUN_CAUSE_EXIT: none */
+    uint64_t peak_processes;      /* then, where its init counts them; else 0 */
     uint64_t cpu_us;              /* of the main program and the children it waited for */
     uint32_t ordered;             /* then: the supervisor's order to end came first */
     uint32_t tree_is_gone;   /* then, from an init: no process of the run is left that could act */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/process/messages/process_options.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 
@@ -44,11 +45,12 @@ static bool same_interpreter(const struct interpreter_template *one,
 bool sandbox_template_equal(const struct sandbox_template *one,
                             const struct sandbox_template *other)
 {
-    if (one->outer_uid_base != other->outer_uid_base ||
+    if (one->isolation != other->isolation || one->outer_uid_base != other->outer_uid_base ||
         one->outer_uid_count != other->outer_uid_count || one->network != other->network ||
         one->scratch_bytes != other->scratch_bytes ||
         one->scratch_inodes != other->scratch_inodes ||
         strcmp(one->workspace, other->workspace) != 0 ||
+        strcmp(one->scratch_directory, other->scratch_directory) != 0 ||
         !directory_id_equal(&one->workspace_id, &other->workspace_id) ||
         one->runner != other->runner || one->tool_command != other->tool_command ||
         !same_interpreter(&one->interpreter, &other->interpreter))
@@ -67,7 +69,8 @@ static bool own_copies(struct sandbox_template template, size_t arguments, size_
                        struct sandbox_template *ret)
 {
     template.workspace = strdup(template.workspace);
-    bool copied = template.workspace != NULL;
+    template.scratch_directory = strdup(template.scratch_directory);
+    bool copied = template.workspace && template.scratch_directory;
     for (int i = 0; i < LIST_COUNT; i++) {
         char ***list = list_of(&template, (enum list)i);
         size_t most = i == ARGUMENTS ? arguments : i == VARIABLES ? variables : SIZE_MAX;
@@ -85,8 +88,14 @@ static bool own_copies(struct sandbox_template template, size_t arguments, size_
 
 bool sandbox_template_of(const struct run_description *description, struct sandbox_template *ret)
 {
+    static char none[] = "";
+    CLEANUP(process_options_clear) struct process_options options = {.scratch_directory = NULL};
     const struct run_preparation *preparation = &description->preparation;
+    if (description->isolation == RUN_ISOLATION_UNPRIVILEGED &&
+        !process_options_read(&description->options, &options))
+        return false;
     struct sandbox_template template = {
+        .isolation = description->isolation,
         .outer_uid_base = description->outer_uid_base,
         .outer_uid_count = description->outer_uid_count,
         .network = description->network,
@@ -96,6 +105,7 @@ bool sandbox_template_of(const struct run_description *description, struct sandb
         .read_only_paths = description->read_only_paths,
         .workspace = description->workspace,
         .workspace_id = description->workspace_id,
+        .scratch_directory = options.scratch_directory ? options.scratch_directory : none,
         .runner = preparation->runner,
         .tool_command = description->tool_command,
     };
@@ -140,5 +150,6 @@ void sandbox_template_clear(struct sandbox_template *template)
     for (int i = 0; i < LIST_COUNT; i++)
         string_list_free(*list_of(template, (enum list)i));
     free(template->workspace);
+    free(template->scratch_directory);
     *template = (struct sandbox_template){.workspace = NULL};
 }

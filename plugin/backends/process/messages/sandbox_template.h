@@ -29,6 +29,7 @@ struct interpreter_template {
 
 /* As the members of the same names in struct run_description. */
 struct sandbox_template {
+    uint32_t isolation;
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;
     uint32_t network;
@@ -38,6 +39,7 @@ struct sandbox_template {
                              the comparison: sandbox_go has it */
     char **read_only_paths;
     char *workspace;
+    char *scratch_directory; /* process_options.h; "" elsewhere */
     struct directory_id workspace_id;
     uint32_t runner;
     uint32_t tool_command;

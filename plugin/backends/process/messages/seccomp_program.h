@@ -13,7 +13,18 @@ struct seccomp_program {
     unsigned short count;
 };
 
+enum seccomp_guard {
+    SECCOMP_GUARD_WITHOUT_NETWORK,
+    SECCOMP_GUARD_NETWORK,
+    SECCOMP_GUARD_UNPRIVILEGED,
+    SECCOMP_GUARD_COUNT,
+};
+
+/* A run has one of the lists and one of the guards. */
 struct seccomp_filters {
     struct seccomp_program list;
-    struct seccomp_program guard[2]; /* by run_description.network */
+    /* In the unprivileged blueprint: the init makes the calls that change a file's attributes
+     * (program/attribute_calls.c). */
+    struct seccomp_program list_with_attributes;
+    struct seccomp_program guard[SECCOMP_GUARD_COUNT];
 };

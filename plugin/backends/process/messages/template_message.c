@@ -47,8 +47,9 @@ unsigned char *template_message_encode(const struct template_message *contents, 
     struct wire_writer writer = {.limit = RUN_DESCRIPTION_LIMIT};
     wire_put_fields(&writer, fields, COUNT_OF(fields), &contents->template);
     put_program(&writer, &contents->filters.list);
-    put_program(&writer, &contents->filters.guard[0]);
-    put_program(&writer, &contents->filters.guard[1]);
+    put_program(&writer, &contents->filters.list_with_attributes);
+    for (size_t i = 0; i < SECCOMP_GUARD_COUNT; i++)
+        put_program(&writer, &contents->filters.guard[i]);
     wire_put_bytes(&writer, &contents->outside, sizeof(contents->outside));
     if (writer.failed) {
         free(writer.bytes);
@@ -65,8 +66,9 @@ static bool decode_template(const unsigned char *bytes, size_t length, struct te
     wire_get_fields(&reader, fields, COUNT_OF(fields), &ret->template);
     ret->template.interpreter.fork = 1;
     get_program(&reader, &ret->filters.list);
-    get_program(&reader, &ret->filters.guard[0]);
-    get_program(&reader, &ret->filters.guard[1]);
+    get_program(&reader, &ret->filters.list_with_attributes);
+    for (size_t i = 0; i < SECCOMP_GUARD_COUNT; i++)
+        get_program(&reader, &ret->filters.guard[i]);
     CLEANUP_FREE unsigned char *outside =
         wire_get_bytes(&reader, sizeof(ret->outside), &outside_length);
     if (reader.failed || reader.offset != length || outside_length != sizeof(ret->outside))

@@ -40,6 +40,7 @@ struct sleeping_branch {
 
 struct checkpoints {
     int listener; /* of the program's filter; the owner's */
+    int home;     /* as main_program.home */
     pid_t
         interpreter; /* the owner sets it first; 0: it could not be woken, or all branches sleep */
     bool all_sleep;

@@ -48,8 +48,11 @@ int main_program_fork(struct main_program *program)
         return -1;
     if (pid == 0) {
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        *program = (struct main_program){
-            .start_report = TAKE_FD(child_end), .children = -1, .listener = -1, .loadavg = -1};
+        *program = (struct main_program){.start_report = TAKE_FD(child_end),
+                                         .children = -1,
+                                         .listener = -1,
+                                         .home = -1,
+                                         .loadavg = -1};
         return 0;
     }
     /* This process must not hold the program's pipes open. */
@@ -60,20 +63,38 @@ int main_program_fork(struct main_program *program)
         .start_report = TAKE_FD(parent_end),
         .children = TAKE_FD(children),
         .listener = -1,
+        .home = -1,
         .loadavg = -1,
     };
     checkpoints_init(&program->checkpoints);
     return 0;
 }
 
+/* While the child starts, modules that it imports may change attributes of files. Any other call
+ * waits until the start is over. */
+static void take_early_call(struct main_program *program)
+{
+    CLEANUP_FREE struct seccomp_notif *call = notification_receive(program->listener);
+    if (call && !attribute_call_answer(program->listener, call, program->home))
+        program->early_call = TAKE_POINTER(call);
+}
+
 /* Until the child has hung up nothing is read: woken by each report, this process would take the
  * processor from the child. Only the listener is taken at once. */
 static enum report_state next_report(struct main_program *program, struct report *ret)
 {
-    struct pollfd other_end = {.fd = program->start_report};
+    struct pollfd ready[] = {{.fd = program->start_report}, {.fd = -1, .events = POLLIN}};
     bool wants_listener = program->is_filtered && program->listener < 0;
-    while (!wants_listener && poll(&other_end, 1, -1) < 0 && errno == EINTR)
-        ;
+    while (!wants_listener && ready[0].revents == 0) {
+        ready[1].fd = program->home < 0 || program->early_call ? -1 : program->listener;
+        int count = poll(ready, COUNT_OF(ready), -1);
+        if (count < 0 && errno != EINTR)
+            break;
+        if (count > 0 && (ready[1].revents & POLLIN))
+            take_early_call(program);
+        else if (count > 0 && ready[1].revents != 0)
+            break; /* nobody is left behind the filter */
+    }
     return report_receive_with(program->start_report, ret, &program->listener);
 }
 
@@ -91,6 +112,9 @@ static bool watch_start(struct main_program *program, int supervisor)
             return false;
         }
         ready = report.kind == REPORT_READY;
+        if (ready && program->supervised)
+            supervision_begin(program->supervised, &report.limits, &report.isolation,
+                              &program->supervision);
     }
     return !ready || report_send(supervisor, &started);
 }
@@ -153,9 +177,13 @@ static struct report requested_end(const struct main_program *program,
  * *ret filled: the run ends with it. */
 static bool take_forbidden_call(struct main_program *program, int listener, struct report *ret)
 {
-    CLEANUP_FREE struct seccomp_notif *call = notification_receive(listener);
     bool is_first = listener == program->listener;
-    if (!call || (is_first && checkpoints_take_call(&program->checkpoints, call)))
+    bool is_early = is_first && program->early_call;
+    CLEANUP_FREE struct seccomp_notif *call =
+        is_early ? TAKE_POINTER(program->early_call) : notification_receive(listener);
+    if (!call || (is_early && !notification_is_valid(listener, call->id)) ||
+        (program->home >= 0 && attribute_call_answer(listener, call, program->home)) ||
+        (is_first && checkpoints_take_call(&program->checkpoints, call)))
         return false;
     /* It must not see the call fail, as it would once the listener is closed, nor go on in a
      * handler of a signal meanwhile. */
@@ -320,7 +348,7 @@ static bool take_forbidden_calls(struct main_program *program, const struct poll
                                  struct report *ret)
 {
     for (size_t i = 0; i <= program->other_count; i++)
-        if ((ready[READY_LISTENER + i].revents & POLLIN) &&
+        if (((ready[READY_LISTENER + i].revents & POLLIN) || (i == 0 && program->early_call)) &&
             take_forbidden_call(program, listener_of(program, i), ret))
             return true;
     return false;
@@ -358,6 +386,17 @@ static void watch_listeners(const struct main_program *program, bool is_over[],
     }
 }
 
+/* A limit was exceeded that the kernel does not hold. */
+static bool has_exceeded(struct main_program *program, struct report *ret)
+{
+    enum run_cause exceeded = supervision_look(&program->supervision);
+    if (exceeded == RUN_CAUSE_EXIT)
+        return false;
+    *ret = (struct report){
+        .kind = REPORT_ENDED, .wait_status = SIGKILL, .exceeded = (uint32_t)exceeded};
+    return true;
+}
+
 static bool watch_end(struct main_program *program, int supervisor, struct report *ret)
 {
     struct pollfd ready[READY_COUNT] = {
@@ -368,13 +407,15 @@ static bool watch_end(struct main_program *program, int supervisor, struct repor
     for (size_t i = READY_LISTENER; i < READY_COUNT; i++)
         ready[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     program->checkpoints.listener = program->listener;
+    program->checkpoints.home = program->home;
     program->checkpoints.interpreter = program->pid;
     for (;;) {
-        if (has_ended(program, supervisor, ready, ret))
+        if (has_ended(program, supervisor, ready, ret) || has_exceeded(program, ret))
             return true;
         report_parked(program, supervisor);
         watch_listeners(program, is_over, &ready[READY_LISTENER]);
-        if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR) {
+        int wait_ms = supervision_wait_ms(&program->supervision);
+        if (poll(ready, COUNT_OF(ready), wait_ms) < 0 && errno != EINTR) {
             *ret = (struct report){
                 .kind = REPORT_FAILED, .failure = RUN_FAILURE_INTERNAL, .error_number = errno};
             (void)snprintf(ret->message, sizeof(ret->message), "wait for the program");

@@ -11,6 +11,7 @@
 
 #include "backends/process/messages/report.h"
 #include "backends/process/program/checkpoints.h"
+#include "backends/process/program/supervision.h"
 #include "protocol/session.h"
 
 /* Another one of the same session. Its end is the end of the run as well. */
@@ -26,12 +27,18 @@ struct main_program {
     int start_report; /* child: where to report until execve, CLOEXEC; parent: its other end */
     int children;     /* parent: signalfd for SIGCHLD */
     int listener;     /* parent: of the child's filter, -1: it has not come */
+    struct seccomp_notif *early_call; /* parent: made before the start was over, not answered */
     /* In the parent, the caller's to set: */
-    bool is_filtered;              /* the child sends its listener ahead of all else */
+    bool is_filtered; /* the child sends its listener ahead of all else */
+    /* The run's directory, with O_PATH, where the init makes the calls that change attributes
+     * (attribute_calls.c); -1: programs make them. */
+    int home;
     bool may_ask;                  /* the child to be ended (interpreter_protocol.h) */
     bool memory_is_counted;        /* by a control group, up to the end */
     int loadavg;                   /* single_process_fast_path_open(), -1: none */
     bool (*scratch_is_full)(void); /* NULL: it has none */
+    const char *supervised; /* the run's directory, where its limits are supervised; or NULL */
+    struct supervision supervision; /* then, from the start on */
     /* Takes an order to collect a cell's files from the socket. NULL: there are none. */
     void (*collect_cell)(const struct main_program *program, int supervisor);
     /* Takes an order to start another program from the socket, and answers it. NULL: there is none.

@@ -27,7 +27,7 @@ struct seccomp_notif *notification_receive(int listener)
     return NULL;
 }
 
-bool notification_answer(int listener, uint64_t call, int64_t value)
+static bool answer_with(int listener, uint64_t call, int64_t value, int error)
 {
     struct seccomp_notif_sizes sizes;
     if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
@@ -38,7 +38,18 @@ bool notification_answer(int listener, uint64_t call, int64_t value)
         return false;
     answer->id = call;
     answer->val = value;
+    answer->error = -error;
     return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, answer) == 0;
+}
+
+bool notification_answer(int listener, uint64_t call, int64_t value)
+{
+    return answer_with(listener, call, value, 0);
+}
+
+bool notification_answer_error(int listener, uint64_t call, int error)
+{
+    return answer_with(listener, call, 0, error);
 }
 
 bool notification_is_valid(int listener, uint64_t call)

@@ -13,6 +13,8 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 
+const struct program_places program_mounted_places = {.home = RUN_HOME, .temporary = "/tmp"};
+
 static bool is_executable(const char *path)
 {
     struct stat status;
@@ -49,13 +51,14 @@ const char *program_find_variable(char *const *environment, const char *name)
     return value;
 }
 
-int program_compose_environment(struct program *program, char *const *given, const char *home)
+int program_compose_environment(struct program *program, char *const *given,
+                                const struct program_places *places)
 {
     const char *const added[PROGRAM_ADDED_VARIABLES][2] = {
-        {"HOME", home},
-        {"TMPDIR", strcmp(home, "/home/sandbox") == 0 ? "/tmp" : home},
+        {"HOME", places->home},
+        {"TMPDIR", places->temporary},
         {"USER", "sandbox"},
-        {"PWD", home},
+        {"PWD", places->home},
     };
     size_t count = string_list_count(given);
     program->environment = calloc(count + PROGRAM_ADDED_VARIABLES + 1, sizeof(char *));
@@ -74,11 +77,11 @@ int program_compose_environment(struct program *program, char *const *given, con
 }
 
 int program_find(struct program *program, const struct run_description *description,
-                 const char *home)
+                 const struct program_places *places)
 {
     if (program_find_path(description->argv[0], description->runtime_path, program->path) < 0)
         return -1;
-    return program_compose_environment(program, description->environment, home);
+    return program_compose_environment(program, description->environment, places);
 }
 
 /* The variable by which an interpreter finds our scripts, and what stands there before the
@@ -188,9 +191,10 @@ int program_close_other_descriptors(const int *kept, size_t count)
     return close_range((unsigned int)last + 1, ~0U, 0);
 }
 
-void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation)
+void program_tell_ready(int report_socket, int supervisor, const struct run_limits *limits,
+                        const struct isolation_report *isolation)
 {
-    struct report report = {.kind = REPORT_READY, .isolation = *isolation};
+    struct report report = {.kind = REPORT_READY, .isolation = *isolation, .limits = *limits};
     /* Without init and supervisor the program would have no deadline and no answer to forbidden
      * calls. Both are told before the program begins, however soon the run is ended. */
     if (!report_send(report_socket, &report) || !report_send(supervisor, &report))
@@ -201,7 +205,7 @@ _Noreturn void program_execute(const struct program *program,
                                const struct run_description *description, int report_socket,
                                int supervisor, const struct isolation_report *isolation)
 {
-    program_tell_ready(report_socket, supervisor, isolation);
+    program_tell_ready(report_socket, supervisor, &description->limits, isolation);
     if (description->purpose == RUN_PURPOSE_TRIAL)
         _exit(0);
     (void)execve(program->path, description->argv, program->environment);

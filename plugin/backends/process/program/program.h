@@ -12,6 +12,15 @@
 
 #define PROGRAM_ADDED_VARIABLES 4 /* HOME, TMPDIR, USER, PWD where the description has none */
 
+/* Where it works. */
+struct program_places {
+    const char *home;
+    const char *temporary; /* TMPDIR */
+};
+
+/* In a sandbox with a file view of its own. */
+extern const struct program_places program_mounted_places;
+
 struct program {
     char path[PATH_MAX];
     char **environment;
@@ -26,13 +35,15 @@ const char *program_variable_value(const char *variable, const char *name);
 /* The same of the one in the list that has the name; NULL: there is none. */
 const char *program_find_variable(char *const *environment, const char *name);
 
-/* Only the environment: the given variables and those that are added for home. 0, or -1. */
-int program_compose_environment(struct program *program, char *const *given, const char *home);
+/* Only the environment: the given variables and those that are added for the places. 0, or -1. */
+int program_compose_environment(struct program *program, char *const *given,
+                                const struct program_places *places);
 
-/* Looks argv[0] up and composes the environment around home. 0, or -1 with errno: ENOENT where
- * argv[0] is nowhere in the runtime path. The struct points into itself: it must not be moved. */
+/* Looks argv[0] up and composes the environment around the places. 0, or -1 with errno: ENOENT
+ * where argv[0] is nowhere in the runtime path. The struct points into itself: it must not be
+ * moved. */
 int program_find(struct program *program, const struct run_description *description,
-                 const char *home);
+                 const struct program_places *places);
 
 /* The variables by which the interpreter of the description's preparation.runner finds our scripts
  * in that directory; it takes them away again. None where it is not there. 0, or -1 with errno. */
@@ -50,7 +61,7 @@ _Noreturn void program_report_missing(int report, const struct run_description *
 int program_close_other_descriptors(const int *kept, size_t count);
 
 /* Reports readiness to init and supervisor; without them nothing may begin. */
-void program_tell_ready(int report_socket, int supervisor,
+void program_tell_ready(int report_socket, int supervisor, const struct run_limits *limits,
                         const struct isolation_report *isolation);
 
 /* The same, then executes (or, on trial, exits with 0). Makes no other system call than

@@ -135,7 +135,7 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
         pid_t pid = clone_sandbox(flags, &pidfd);
         if (pid == 0) {
             arrange_report(TAKE_FD(report));
-            sandbox_init(&contents.template, &contents.filters, &contents.outside, ret);
+            sandbox_init(&contents.template, &contents.filters, &contents.outside, NULL, ret);
             check_executable(ret);
             return;
         }

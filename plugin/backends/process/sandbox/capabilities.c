@@ -30,8 +30,9 @@ static int lock_secure_bits(void)
     return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0);
 }
 
-static int clear_sets(void)
+int clear_capability_sets(struct sandbox *sandbox)
 {
+    (void)sandbox;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
     if (syscall(SYS_capset, &header, data) < 0 || syscall(SYS_capget, &header, data) < 0)
@@ -47,11 +48,10 @@ static int clear_sets(void)
 
 int drop_capabilities(struct sandbox *sandbox)
 {
-    (void)sandbox;
     if (empty_bounding_set() < 0 || lock_secure_bits() < 0 ||
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
         return -1;
-    return clear_sets();
+    return clear_capability_sets(sandbox);
 }
 
 int forbid_new_privileges(struct sandbox *sandbox)

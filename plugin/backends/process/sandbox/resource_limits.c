@@ -43,11 +43,12 @@ static int limit_processor_time(uint64_t milliseconds)
     return set_limit(RLIMIT_CPU, seconds, seconds + 1);
 }
 
-/* Counts threads too, and the init of the sandbox, which is the same user. */
+/* Counts threads too, and the init of the sandbox, which is the same user. Where that user is the
+ * gateway's, the kernel would count its processes as well. */
 static int limit_processes(const struct sandbox *sandbox)
 {
     uint64_t processes = sandbox->description->limits.processes;
-    if (processes == 0)
+    if (processes == 0 || !sandbox->blueprint->has_own_user)
         return 0;
     processes += sandbox->isolation.cgroup_has_pids ? PROCESSES_ABOVE_CGROUP : 1;
     return set_both_limits(RLIMIT_NPROC, processes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The context that the steps of one sandboxed run share, and the form of a step. The lists are in
- * sandbox_init.c (pid 1) and payload.c (the process that becomes the program); each step is in the
- * file of its subject. All of it runs after the clone, in single-threaded processes of that run.
+ * blueprint.c, for the init of a sandbox and for its payload, the process that becomes the program;
+ * each step is in the file of its subject. All of it runs after the clone, in single-threaded
+ * processes of that run.
  */
 #pragma once
 
@@ -20,8 +21,18 @@
 
 #define SANDBOX_UID  1000 /* the user and group inside, whoever it is outside */
 #define SANDBOX_HOME RUN_HOME
+/* In a directory of its own on the machine, where there is no file view. */
+#define OWN_HOME      "home"
+#define OWN_TEMPORARY "tmp"
+
+struct blueprint;
 
 struct sandbox {
+    const struct blueprint *blueprint;
+    struct program_places places;
+    pid_t guardian;        /* unprivileged.c; 0: there is none */
+    const char *directory; /* the sandbox's own on the machine, with both places; NULL: they are
+                              mounts */
     const struct sandbox_template *template;
     const struct run_description *description; /* NULL until it has its run */
     const struct seccomp_filters *filters;
@@ -60,16 +71,38 @@ struct step {
     int (*apply)(struct sandbox *sandbox); /* 0, STEP_NOT_FOR_THIS_RUN, or -1 with errno */
 };
 
+struct step_list {
+    const struct step *steps;
+    size_t count;
+};
+
+/* A kind of sandbox: its layers, in the order in which they are put on. */
+struct blueprint {
+    struct step_list init;  /* by its first process */
+    struct step_list ready; /* by the payload, which needs no run for them */
+    struct step_list run;   /* and for its run */
+    uint64_t mandatory_layers;
+    uint64_t impossible_layers; /* that it never has: they are reported as missing */
+    bool has_own_user;          /* what the kernel counts by user is this sandbox's alone */
+    bool dies_with_init;        /* the kernel kills all of it with its first process */
+};
+
+/* blueprint.c */
+extern const struct blueprint namespaces_blueprint;
+extern const struct blueprint unprivileged_blueprint;
+const struct blueprint *blueprint_of(const struct sandbox_template *template);
+
 /* Applies the steps in order. 0, or -1 after the first needed one has failed and was reported. */
-int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
+int sandbox_apply(struct sandbox *sandbox, const struct step_list *list);
 
 /* Notes the path that a step is working on, for its error message. */
 void sandbox_detail(struct sandbox *sandbox, const char *text);
 
-/* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. Returns only in the payload of a
- * copied interpreter (sandbox_template.h), which is then ready: *ret. */
+/* Body of the first process of a sandbox. Descriptor 3 is the report socket; directory: as in
+ * the struct. Returns only in the payload of a copied interpreter (sandbox_template.h), which is
+ * then ready: *ret. */
 void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
-                  const struct namespaces *outside, struct sandbox *ret);
+                  const struct namespaces *outside, const char *directory, struct sandbox *ret);
 
 /* Body of the process that becomes the program: makes itself ready, waits for its run, which comes
  * over sandbox->supervisor, and starts it. Where it is a copied interpreter, returns as soon as it
@@ -99,6 +132,18 @@ struct taken_run {
 void interpreter_adopt(struct sandbox *ret);
 /* In an interpreter, before any line of the program: payload_take_run(). Ends it after a trial. */
 void interpreter_take_run(struct sandbox *sandbox, struct taken_run *ret);
+/* payload.c */
+int close_other_descriptors(struct sandbox *sandbox);
+int start_session(struct sandbox *sandbox);
+int enter_home(struct sandbox *sandbox);
+/* unprivileged.c */
+int check_supervision(struct sandbox *sandbox);
+int become_subreaper(struct sandbox *sandbox);
+int enter_outer_domain(struct sandbox *sandbox);
+int start_guardian(struct sandbox *sandbox);
+int become_first_victim(struct sandbox *sandbox);
+int enter_inner_domain(struct sandbox *sandbox);
+int clear_capabilities(struct sandbox *sandbox);
 /* check_namespaces.c */
 int check_user_namespace(struct sandbox *sandbox);
 int check_pid_namespace(struct sandbox *sandbox);
@@ -135,6 +180,7 @@ int write_files(struct sandbox *sandbox);
 bool scratch_is_full(void);
 /* capabilities.c */
 int drop_capabilities(struct sandbox *sandbox);
+int clear_capability_sets(struct sandbox *sandbox); /* and has looked */
 int forbid_new_privileges(struct sandbox *sandbox);
 /* resource_limits.c */
 int limit_resources(struct sandbox *sandbox);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns pid 1 of a sandbox: the list of its layers, and the wait for the main program. Runs after
- * the clone, without exec, in namespaces of its own; single-threaded. It serves one run, whose
- * description it never sees.
+ * Owns the first process of a sandbox, its init: it puts on the layers of its blueprint, starts the
+ * payload and waits for the end. Runs after the clone, without exec; single-threaded. It serves one
+ * run, whose description it never sees.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,42 +18,17 @@
 #include "backends/common/run_input.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/single_process_fast_path.h"
+#include "backends/process/program/whole_tree.h"
 #include "backends/process/sandbox/cell_files.h"
 #include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/sandbox/session_program.h"
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
+#include "guest/files/file_walk.h"
 #include "protocol/channel.h"
 
 #define REPORT_FD 3
-
-static const struct step init_steps[] = {
-    {LAYER_USER_NAMESPACE, STEP_PART, "check_user_namespace", check_user_namespace},
-    {LAYER_PID_NAMESPACE, STEP_COMPLETE, "check_pid_namespace", check_pid_namespace},
-    {LAYER_MOUNT_NAMESPACE, STEP_PART, "check_mount_namespace", check_mount_namespace},
-    {LAYER_NETWORK_NAMESPACE, STEP_COMPLETE, "check_network_namespace", check_network_namespace},
-    {LAYER_IPC_NAMESPACE, STEP_COMPLETE, "check_ipc_namespace", check_ipc_namespace},
-    {LAYER_UTS_NAMESPACE, STEP_PART, "check_uts_namespace", check_uts_namespace},
-    {LAYER_CGROUP, STEP_WANTED, "enter_control_groups", enter_control_groups},
-    {LAYER_USER_NAMESPACE, STEP_COMPLETE, "enter_identity", enter_identity},
-    {NO_LAYER, STEP_PART, "become_unreadable", become_unreadable},
-    {LAYER_USER_NAMESPACE, STEP_TRIED, "disable_nested_namespaces", disable_nested_namespaces},
-    {LAYER_UTS_NAMESPACE, STEP_COMPLETE, "set_host_name", set_host_name},
-    {LAYER_MOUNT_NAMESPACE, STEP_COMPLETE, "make_mounts_private", make_mounts_private},
-    {LAYER_READ_ONLY_ROOT, STEP_PART, "build_view", build_view},
-    {LAYER_SCRATCH, STEP_COMPLETE, "mount_scratch", mount_scratch},
-    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_read_only_paths", show_read_only_paths},
-    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_workspace", show_workspace},
-    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_interpreter_files", show_interpreter_files},
-    {LAYER_READ_ONLY_ROOT, STEP_PART, "write_identity_files", write_identity_files},
-    {LAYER_READ_ONLY_ROOT, STEP_PART, "make_devices", make_devices},
-    {LAYER_PROC, STEP_WANTED, "mount_proc", mount_proc},
-    {LAYER_READ_ONLY_ROOT, STEP_PART, "make_view_read_only", make_view_read_only},
-    {LAYER_READ_ONLY_ROOT, STEP_COMPLETE, "pivot_into_view", pivot_into_view},
-    {LAYER_CGROUP_NAMESPACE, STEP_COMPLETE, "enter_cgroup_namespace", enter_cgroup_namespace},
-    {LAYER_CAPABILITIES, STEP_COMPLETE, "drop_capabilities", drop_capabilities},
-};
 
 /* Waits until the supervisor has written the id maps and made the control groups. */
 static bool wait_for_go(struct sandbox *sandbox)
@@ -71,7 +48,7 @@ static bool wait_for_go(struct sandbox *sandbox)
 static void end_tree(struct report *ended)
 {
     struct rusage usage;
-    if (getpid() != 1) /* "all processes" would be others' */
+    if (!whole_tree_is_alone()) /* "all processes" would be others' */
         return;
     /* Usually none is left, and kill(2) would go through every process of the machine. */
     pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);
@@ -89,7 +66,7 @@ static void end_tree(struct report *ended)
 /* Nothing that could change a file is left: at most a process that was killed while the kernel held
  * its call, which goes through no further instruction. The supervisor knows the end by now and
  * waits for none of this. */
-static void hand_over_files(bool ordered)
+static void hand_over_files(const struct sandbox *sandbox, bool ordered)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     char order;
@@ -104,7 +81,7 @@ static void hand_over_files(bool ordered)
     if (received != sizeof(order) || order != SANDBOX_COLLECT || count != COUNT_OF(fds) ||
         !run_read_description(message, &description))
         return;
-    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int home = open(sandbox->places.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const struct collection_order collected = {&description.outputs, description.files,
                                                description.file_count, ordered, NULL};
     const struct file_frame_sink sink = file_frames_to_pipe(&frames);
@@ -128,64 +105,115 @@ static void forget_signal_handlers(void)
         (void)signal(number, SIG_DFL);
 }
 
-static _Noreturn void see_to_its_end(struct main_program *program)
+/* Also of one whose supervisor has ended, or which never began. */
+static void leave_nothing(const struct sandbox *sandbox)
+{
+    struct report unsent;
+    if (sandbox->blueprint->dies_with_init)
+        return;
+    end_tree(&unsent);
+    if (sandbox->directory)
+        remove_tree(sandbox->directory);
+}
+
+static _Noreturn void see_to_its_end(const struct sandbox *sandbox, struct main_program *program)
 {
     struct report ended;
     if (main_program_watch(program, REPORT_FD, &ended)) {
-        ended.scratch_full = scratch_is_full();
+        ended.scratch_full |= program->scratch_is_full && program->scratch_is_full();
         if (!ended.tree_is_gone)
             end_tree(&ended);
+        supervision_report(&program->supervision, &ended);
         (void)report_send(REPORT_FD, &ended);
         if (ended.kind == REPORT_ENDED && ended.tree_is_gone) {
-            hand_over_files(ended.ordered != 0);
+            hand_over_files(sandbox, ended.ordered != 0);
             await_dismissal();
         }
     }
+    leave_nothing(sandbox);
     /* The rest of the namespaces ends with this process. */
     _exit(0);
 }
 
-void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
-                  const struct namespaces *outside, struct sandbox *ret)
+/* What a sandbox with a file view and interpreters of its own does beyond others. */
+static void serve_sessions(const struct sandbox *sandbox, struct main_program *program, int loadavg)
 {
-    struct sandbox sandbox = {
+    program->checkpoints.order.proc = sandbox->proc;
+    program->checkpoints.needs_order = sandbox->isolation.cgroup_has_memory;
+    program->scratch_is_full = scratch_is_full;
+    program->collect_cell = cell_files_collect;
+    program->note_files = cell_files_note;
+    program->add_program = session_program_add;
+    session_program_init(sandbox);
+    if (!sandbox->template->interpreter.fork)
+        return;
+    forget_signal_handlers();
+    program->may_ask = true;
+    program->loadavg = loadavg;
+    program->memory_is_counted = sandbox->isolation.cgroup_has_memory && sandbox->go.tells_peak;
+}
+
+/* What the kernel does not do for a sandbox without namespaces. */
+static void supervise(const struct sandbox *sandbox, struct main_program *program)
+{
+    program->supervised = sandbox->directory;
+    program->supervision.spared = sandbox->guardian;
+    program->home = open(sandbox->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (program->home < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "open the run's directory");
+}
+
+static void begin(const struct sandbox_template *template, const struct seccomp_filters *filters,
+                  const struct namespaces *outside, const char *directory, struct sandbox *ret)
+{
+    static char home[PATH_MAX];
+    static char temporary[PATH_MAX];
+    *ret = (struct sandbox){
+        .blueprint = blueprint_of(template),
+        .places = program_mounted_places,
+        .directory = directory,
         .template = template,
         .filters = filters,
         .outside = outside,
+        .isolation = {.missing = blueprint_of(template)->impossible_layers},
         .report = REPORT_FD,
         .inputs = -1,
         .view = -1,
         .listener = -1,
         .proc = -1,
-        .files = INTERPRETER_FILES_VIEW,
+        .files = directory ? interpreter_files_directory() : INTERPRETER_FILES_VIEW,
     };
+    if (!directory)
+        return;
+    (void)snprintf(home, sizeof(home), "%s/" OWN_HOME, directory);
+    (void)snprintf(temporary, sizeof(temporary), "%s/" OWN_TEMPORARY, directory);
+    ret->places = (struct program_places){.home = home, .temporary = temporary};
+}
+
+void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
+                  const struct namespaces *outside, const char *directory, struct sandbox *ret)
+{
+    struct sandbox sandbox;
+    begin(template, filters, outside, directory, &sandbox);
     int loadavg = template->interpreter.fork ? single_process_fast_path_open() : -1;
     if (!wait_for_go(&sandbox))
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "wait for the supervisor");
-    if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
+    if (sandbox_apply(&sandbox, &sandbox.blueprint->init) < 0)
         _exit(1);
-    /* Only now: a change of credentials clears it. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* Only now: a change of credentials clears it. One that must live to kill its tree sees the end
+     * of the supervisor by its socket. */
+    if (sandbox.blueprint->dies_with_init)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct main_program program;
     if (main_program_fork(&program) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
         program.is_filtered = true;
-        program.checkpoints.order.proc = sandbox.proc;
-        program.checkpoints.needs_order = sandbox.isolation.cgroup_has_memory;
-        program.scratch_is_full = scratch_is_full;
-        program.collect_cell = cell_files_collect;
-        program.note_files = cell_files_note;
-        program.add_program = session_program_add;
-        session_program_init(&sandbox);
-        if (template->interpreter.fork) {
-            forget_signal_handlers();
-            program.may_ask = true;
-            program.loadavg = loadavg;
-            program.memory_is_counted =
-                sandbox.isolation.cgroup_has_memory && sandbox.go.tells_peak;
-        }
-        see_to_its_end(&program);
+        if (sandbox.directory)
+            supervise(&sandbox, &program);
+        else
+            serve_sessions(&sandbox, &program, loadavg);
+        see_to_its_end(&sandbox, &program);
     }
     sandbox.report = program.start_report;
     sandbox.supervisor = REPORT_FD;

@@ -36,10 +36,10 @@ static void report_failed_step(const struct sandbox *sandbox, const struct step 
     (void)report_send(sandbox->report, &report);
 }
 
-int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count)
+int sandbox_apply(struct sandbox *sandbox, const struct step_list *list)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct step *step = &steps[i];
+    for (size_t i = 0; i < list->count; i++) {
+        const struct step *step = &list->steps[i];
         sandbox->detail[0] = '\0';
         sandbox->failure = RUN_FAILURE_NONE;
         int outcome = step->apply(sandbox);

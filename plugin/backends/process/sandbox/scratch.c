@@ -74,7 +74,7 @@ int mount_scratch(struct sandbox *sandbox)
 
 int write_files(struct sandbox *sandbox)
 {
-    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int home = open(sandbox->places.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (home < 0)
         return -1;
     struct run_files files = {.directory = home, .inputs = sandbox->inputs};

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
+#include "backends/process/program/notification.h"
 #include "backends/process/sandbox/interpreter_command.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
@@ -151,24 +152,37 @@ static void fail(struct report *ret, int error, const char *message)
     (void)snprintf(ret->message, sizeof(ret->message), "%s", message);
 }
 
-/* Until its execve, which closes the other end. true: it has started, and *ret_listener is the
- * caller's. */
-static bool watch_start(int reports, int *ret_listener, struct report *ret)
+/* A call that it makes before it is ready. */
+static void take_early_call(int listener, int home)
+{
+    CLEANUP_FREE struct seccomp_notif *call = notification_receive(listener);
+    if (call && !attribute_call_answer(listener, call, home))
+        (void)kill((pid_t)call->pid, SIGKILL);
+}
+
+/* Until its execve, which closes the other end; home: as main_program.home. true: it has started,
+ * and *ret_listener is the caller's. */
+static bool watch_start(int reports, int home, int *ret_listener, struct report *ret)
 {
     uint64_t deadline_ms = monotonic_ms() + START_LIMIT_MS;
-    struct pollfd ready = {.fd = reports, .events = POLLIN};
+    struct pollfd ready[] = {{.fd = reports, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
     CLEANUP_CLOSE int listener = -1;
     struct report report;
     bool is_ready = false;
     fail(ret, 0, "the interpreter was killed as it started");
     for (;;) {
-        int count = poll(&ready, 1, deadline_poll_timeout(deadline_ms));
+        ready[1].fd = home < 0 ? -1 : listener;
+        int count = poll(ready, COUNT_OF(ready), deadline_poll_timeout(deadline_ms));
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0) {
             fail(ret, ETIMEDOUT, "the start of the interpreter took too long");
             return false;
         }
+        if (ready[1].revents & POLLIN)
+            take_early_call(listener, home);
+        if (ready[0].revents == 0 && !(ready[1].revents & POLLHUP))
+            continue;
         if (report_receive_with(reports, &report, &listener) != REPORT_WHOLE)
             break;
         if (report.kind == REPORT_FAILED) {
@@ -229,7 +243,7 @@ static void start(struct main_program *program, const struct sandbox_order *orde
         fail(ret, errno, "fork");
         return;
     }
-    if (watch_start(reports, &other->listener, ret)) {
+    if (watch_start(reports, program->home, &other->listener, ret)) {
         other->pid = pid;
         program->other_count++;
         checkpoints_forget(&program->checkpoints);

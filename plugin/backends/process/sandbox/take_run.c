@@ -107,6 +107,8 @@ static void close_at_execve(int fd)
 
 void interpreter_adopt(struct sandbox *ret)
 {
+    ret->blueprint = &namespaces_blueprint;
+    ret->places = program_mounted_places;
     ret->supervisor = INTERPRETER_FD_SUPERVISOR;
     ret->report = INTERPRETER_FD_REPORT;
     close_at_execve(ret->supervisor);

@@ -66,13 +66,13 @@ static bool note_kill(struct run *run, enum run_cause cause)
     return true;
 }
 
-/* A sandbox dies with its init. A subreaper must live to kill what it keeps. */
+/* A sandbox of namespaces dies with its init. A subreaper must live to kill what it keeps. */
 static void kill_run(struct run *run, enum run_cause cause)
 {
     if (!note_kill(run, cause) && !run->ordered)
         return;
     run->ordered = false;
-    if (run->unconfined)
+    if (run->outlives_first)
         dismiss_subreaper(run);
     else
         sandbox_handle_signal(run->process, SIGKILL);
@@ -173,6 +173,8 @@ static void handle_report(struct run *run, const struct report *report)
         run->event.failed_layer = report->failed_layer;
         break;
     case REPORT_ENDED:
+        if (report->exceeded != RUN_CAUSE_EXIT && report->exceeded < RUN_CAUSE_COUNT)
+            (void)note_kill(run, (enum run_cause)report->exceeded);
         run->evidence.program_ended = !run->evidence.killed; /* else that is how it ended */
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
@@ -182,9 +184,10 @@ static void handle_report(struct run *run, const struct report *report)
             system_call_name(report->system_call, run->event.message, sizeof(run->event.message));
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         if (!run->unwatched && !run->evidence.killed) /* whose deadline must stay */
-            run->deadline_us = run->unconfined ? monotonic_us() + SUBREAPER_LIMIT_US : 0;
+            run->deadline_us = run->outlives_first ? monotonic_us() + SUBREAPER_LIMIT_US : 0;
         run->tree_is_gone = report->tree_is_gone != 0;
         run->tree = report->usage;
+        run->peak_processes = report->peak_processes;
         break;
     case REPORT_RESTORED:
         run_session_restored(run, report);
@@ -230,7 +233,9 @@ void run_read_usage(struct run *run, const struct tree_usage *tree)
     ret->system_us = tree->system_us;
     ret->peak_memory_bytes =
         counts.peak_memory_bytes ? counts.peak_memory_bytes : tree->peak_memory_bytes;
-    ret->processes = counts.peak_processes ? counts.peak_processes : RUN_USAGE_UNKNOWN;
+    ret->processes = counts.peak_processes ? counts.peak_processes
+                     : run->peak_processes ? run->peak_processes
+                                           : RUN_USAGE_UNKNOWN;
     ret->memory_kills = counts.memory_kills - run->before.memory_kills;
     ret->process_refusals = counts.process_refusals - run->before.process_refusals;
     run->evidence.memory_kills = ret->memory_kills;
@@ -276,7 +281,7 @@ static bool handle_end(struct run *run)
     take_reports(run);
     const struct tree_usage tree = tree_usage_of(&usage);
     run_read_usage(run, &tree);
-    if (run->unconfined && (pid < 0 || status != 0)) {
+    if (run->outlives_first && (pid < 0 || status != 0)) {
         run->orphaned = true;
         run->deadline_us = monotonic_us();
         close_fd(TAKE_FD(run->process->pidfd));
@@ -379,7 +384,7 @@ void run_abandon(struct run *run)
 struct sandbox_handle *run_free(struct run *run)
 {
     struct sandbox_handle *process = run->process;
-    run_remove_leftovers(run);
+    run_directory_remove(run->directory);
     close_fd(run->socket);
     free(run);
     return process;

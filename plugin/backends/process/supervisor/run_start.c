@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
+#include "backends/process/supervisor/launch/run_directory.h"
 #include "backends/process/supervisor/run_state.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
-#include "guest/files/file_walk.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
@@ -67,12 +67,8 @@ static int start_unconfined(struct run *run, struct run_description *description
                             struct launch_failure *reterr)
 {
     run->unconfined = true;
-    (void)snprintf(run->directory, sizeof(run->directory), "/tmp/code-execute-%d-XXXXXX",
-                   (int)getpid());
-    if (!mkdtemp(run->directory)) {
-        run->directory[0] = '\0';
+    if (run_directory_make("/tmp", run->directory) < 0)
         return launch_fail(reterr, LAYER_COUNT, errno, "make the working directory");
-    }
     run->process = sandbox_handle_make_unconfined(description, run->directory, fds, reterr);
     return run->process ? 0 : -1;
 }
@@ -100,24 +96,14 @@ static int start_process(struct run *run, struct pool *pool, const int *fds)
     run->waiting.limit_us = description.tools_wait_ms * 1000;
     run->has_checkpoints = description.session.checkpoints > 0;
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;
+    run->outlives_first = description.isolation != RUN_ISOLATION_SANDBOX;
     struct launch_failure failure;
-    int result = description.isolation == RUN_ISOLATION_SANDBOX
-                     ? start_sandbox(run, pool, &description, fds, &failure)
-                     : start_unconfined(run, &description, fds, &failure);
+    int result = description.isolation == RUN_ISOLATION_NONE
+                     ? start_unconfined(run, &description, fds, &failure)
+                     : start_sandbox(run, pool, &description, fds, &failure);
     if (result < 0)
         fail_launch(run, &failure);
     return result;
-}
-
-void run_remove_leftovers(struct run *run)
-{
-    if (!run->directory[0] || rmdir(run->directory) == 0 || errno == ENOENT)
-        return;
-    if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0) != 0)
-        return;
-    (void)close_range(0, ~0U, 0);
-    remove_tree(run->directory);
-    _exit(0);
 }
 
 struct run *run_start(struct pool *pool, uint32_t slot, const int fds[RUN_FD_COUNT],
@@ -135,7 +121,7 @@ struct run *run_start(struct pool *pool, uint32_t slot, const int fds[RUN_FD_COU
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + START_LIMIT_US;
     if (start_process(run, pool, fds) < 0) {
-        run_remove_leftovers(run);
+        run_directory_remove(run->directory);
         run_event_send(fds[RUN_FD_EVENTS], &run->event);
         run_fds_close(fds);
         *ret_failed = run->process;

@@ -21,14 +21,16 @@ struct run {
     struct sandbox_handle *process;
     uint32_t slot;
     bool unconfined;
-    bool collects; /* its files */
-    bool ordered;  /* to end by itself: not killed yet */
-    bool ready;    /* the program may have begun */
+    bool outlives_first; /* its tree does: nothing but its first process kills it */
+    bool collects;       /* its files */
+    bool ordered;        /* to end by itself: not killed yet */
+    bool ready;          /* the program may have begun */
     bool started;
     bool unwatched; /* its end is looked for again and again */
     bool orphaned;  /* its subreaper was killed: its children are to be killed */
     bool tree_is_gone;
-    struct tree_usage tree; /* then */
+    struct tree_usage tree;  /* then */
+    uint64_t peak_processes; /* as its init has counted; 0: it does not */
     uint64_t started_us;
     uint64_t deadline_us;
     struct run_limits limits;
@@ -42,13 +44,9 @@ struct run {
     struct run_evidence before;   /* the counts of the cells that were undone */
     bool has_checkpoints;         /* may have had: its init is told of each cell */
     struct run_evidence evidence;
-    struct run_event event; /* ENDED, as it builds up */
-    char directory[64];     /* of an unconfined run */
+    struct run_event event;             /* ENDED, as it builds up */
+    char directory[RUN_DIRECTORY_SIZE]; /* of an unconfined run */
 };
-
-/* The subreaper removes the directory. Where it could not, another process does, as a tree of the
- * run's making may take long. It is no child of the supervisor, and holds no descriptor of it. */
-void run_remove_leftovers(struct run *run);
 
 /* run.c: where the run may have left files, its init kills the tree and lives on to hand them over.
  * One that does not say in time that the tree is gone is killed. */

@@ -85,7 +85,8 @@ static _Noreturn void become_program(const struct run_description *description,
 {
     static const struct rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
     struct program program;
-    if (program_find(&program, description, directory) < 0 ||
+    const struct program_places places = {.home = directory, .temporary = directory};
+    if (program_find(&program, description, &places) < 0 ||
         program_add_runner(&program, description, interpreter_files_directory()) < 0)
         program_report_missing(report, description);
     const int kept[] = {report, REPORT_FD, RUN_RESULTS_FD};

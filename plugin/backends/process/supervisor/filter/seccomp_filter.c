@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -21,13 +22,18 @@
 #define NOTIFYING_API  5 /* seccomp_api_get(3): SCMP_ACT_NOTIFY and all that came before it */
 #define MAKING_SECONDS 2 /* of processor time, a hundred times what it takes */
 
+#define PLACE(member) offsetof(struct seccomp_filters, member)
+
 static const struct {
     enum seccomp_filter_kind kind;
     uint32_t default_action;
+    size_t place; /* in struct seccomp_filters */
 } filters[] = {
-    {SECCOMP_LIST, SCMP_ACT_ERRNO(ENOSYS)},
-    {SECCOMP_GUARD, SCMP_ACT_ALLOW},
-    {SECCOMP_GUARD_WITH_NETWORK, SCMP_ACT_ALLOW},
+    {SECCOMP_IN_LIST, SCMP_ACT_ERRNO(ENOSYS), PLACE(list)},
+    {SECCOMP_IN_LIST_WITH_ATTRIBUTES, SCMP_ACT_ERRNO(ENOSYS), PLACE(list_with_attributes)},
+    {SECCOMP_IN_GUARD, SCMP_ACT_ALLOW, PLACE(guard[SECCOMP_GUARD_WITHOUT_NETWORK])},
+    {SECCOMP_IN_GUARD_WITH_NETWORK, SCMP_ACT_ALLOW, PLACE(guard[SECCOMP_GUARD_NETWORK])},
+    {SECCOMP_IN_GUARD_UNPRIVILEGED, SCMP_ACT_ALLOW, PLACE(guard[SECCOMP_GUARD_UNPRIVILEGED])},
 };
 #define FILTER_COUNT COUNT_OF(filters)
 
@@ -141,9 +147,7 @@ int seccomp_filters_make(struct seccomp_filters *ret)
         errno = -result;
         return -1;
     }
-    *ret = (struct seccomp_filters){
-        .list = programs[0],
-        .guard = {programs[1], programs[2]},
-    };
+    for (size_t i = 0; i < FILTER_COUNT; i++)
+        memcpy((char *)ret + filters[i].place, &programs[i], sizeof(programs[i]));
     return 0;
 }

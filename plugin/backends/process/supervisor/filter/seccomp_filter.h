@@ -22,9 +22,11 @@
 
 /* Bits of a rule's filters. */
 enum seccomp_filter_kind {
-    SECCOMP_LIST = 1,
-    SECCOMP_GUARD = 2, /* of runs without a network */
-    SECCOMP_GUARD_WITH_NETWORK = 4,
+    SECCOMP_IN_LIST = 1,
+    SECCOMP_IN_LIST_WITH_ATTRIBUTES = 2,
+    SECCOMP_IN_GUARD = 4, /* of runs without a network */
+    SECCOMP_IN_GUARD_WITH_NETWORK = 8,
+    SECCOMP_IN_GUARD_UNPRIVILEGED = 16,
 };
 
 struct seccomp_rule {

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,12 +105,40 @@ static int let_go_on(struct cgroup *cgroup, const struct sandbox_template *templ
 
 /* The child. */
 static _Noreturn void be_sandbox(const struct run_environment *environment,
-                                 const struct sandbox_template *template, int report)
+                                 const struct sandbox_template *template, const char *directory,
+                                 int report)
 {
     struct sandbox sandbox;
     arrange_report(report);
-    sandbox_init(template, &environment->filters, &environment->namespaces, &sandbox);
+    sandbox_init(template, &environment->filters, &environment->namespaces,
+                 directory[0] ? directory : NULL, &sandbox);
     _exit(1);
+}
+
+static int make_part(const char *directory, const char *name)
+{
+    char path[RUN_DIRECTORY_SIZE + sizeof("/" OWN_TEMPORARY) + sizeof(OWN_HOME)];
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    return mkdir(path, 0700);
+}
+
+/* Where the policy says, or in the first usual place that lets it: a read-only machine has
+ * /dev/shm.
+ */
+static int make_directory(const struct sandbox_template *template, struct sandbox_handle *process,
+                          struct launch_failure *reterr)
+{
+    const char *const usual[] = {"/tmp", "/dev/shm"};
+    const char *const chosen[] = {template->scratch_directory};
+    bool is_chosen = template->scratch_directory[0] != '\0';
+    const char *const *places = is_chosen ? chosen : usual;
+    size_t count = is_chosen ? COUNT_OF(chosen) : COUNT_OF(usual);
+    for (size_t i = 0; i < count && !process->directory[0]; i++)
+        (void)run_directory_make(places[i], process->directory);
+    if (!process->directory[0] || make_part(process->directory, OWN_HOME) < 0 ||
+        make_part(process->directory, OWN_TEMPORARY) < 0)
+        return launch_fail(reterr, LAYER_COUNT, errno, "make the run's directory");
+    return 0;
 }
 
 int launch_sandbox(const struct run_environment *environment,
@@ -121,23 +150,27 @@ int launch_sandbox(const struct run_environment *environment,
         return launch_fail(reterr, LAYER_COUNT, errno, "socketpair");
     CLEANUP_CLOSE int report = pair[0];
     CLEANUP_CLOSE int child_report = pair[1];
-    unsigned long flags = sandbox_namespace_flags(template);
+    bool has_namespaces = blueprint_of(template)->dies_with_init;
+    unsigned long flags = has_namespaces ? sandbox_namespace_flags(template) : 0;
     int pidfd = -1;
+    if (!has_namespaces && make_directory(template, process, reterr) < 0)
+        return -1;
     /* Read here: the run's own user may not be allowed to. */
     (void)interpreter_files(template->runner);
+    (void)interpreter_files_directory();
     if (template->tool_command)
         (void)interpreter_tool_command();
     pid_t pid = interpreter ? fork_server_copy(interpreter, child_report, &pidfd)
                             : clone_sandbox(flags, &pidfd);
     int error = errno;
     if (pid == 0)
-        be_sandbox(environment, template, child_report);
+        be_sandbox(environment, template, process->directory, child_report);
     if (pid < 0)
         return launch_fail(
             reterr, error == EAGAIN || error == ENOMEM ? LAYER_COUNT : refused_namespace(flags),
             error, "clone");
     CLEANUP_CLOSE int owned_pidfd = pidfd;
-    if (write_identity(pid, &process->place, reterr) < 0 ||
+    if ((has_namespaces && write_identity(pid, &process->place, reterr) < 0) ||
         let_go_on(&process->cgroup, template, report, reterr) < 0) {
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);

@@ -48,7 +48,7 @@ static bool choose_user(const struct run_environment *environment,
     uint32_t count = template->outer_uid_count;
     place->uid = geteuid();
     place->gid = getegid();
-    if (place->uid != 0)
+    if (place->uid != 0 || template->isolation == RUN_ISOLATION_UNPRIVILEGED)
         return true;
     (void)launch_fail(reterr, LAYER_USER_NAMESPACE, EUSERS,
                       "no user id is left in the range of the description");

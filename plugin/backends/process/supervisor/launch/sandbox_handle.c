@@ -133,6 +133,7 @@ void sandbox_handle_free(struct run_environment *environment, struct sandbox_han
 {
     if (process->has_place)
         run_environment_give_place(environment, process->place.number);
+    run_directory_remove(process->directory);
     close_fd(process->pidfd);
     close_fd(process->report);
     free(process);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "backends/process/supervisor/fork_server/fork_server.h"
+#include "backends/process/supervisor/launch/run_directory.h"
 #include "backends/process/supervisor/launch/run_environment.h"
 #include "protocol/channel.h"
 
@@ -19,8 +20,9 @@ struct sandbox_handle {
     int report;                  /* likewise */
     bool has_place;
     struct sandbox_place place;
-    struct cgroup cgroup;     /* version 0 of a subreaper */
-    struct run_limits limits; /* those of the group so far */
+    char directory[RUN_DIRECTORY_SIZE]; /* of a sandbox without a file view, else "" */
+    struct cgroup cgroup;               /* version 0 of a subreaper */
+    struct run_limits limits;           /* those of the group so far */
 };
 
 /* Makes a sandbox, which then makes itself ready; a copy of interpreter where one is given. NULL:

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The row of mode unprivileged: process mode without namespaces, which a policy chooses with
+ * "process.isolation". Runs in the gateway, on the thread inside tool_invoke(), tool_prepare() or
+ * tool_status().
+ */
+#include <errno.h>
+
+#include "backends/process/gateway/process_modes.h"
+#include "backends/process/messages/process_options.h"
+#include "call/call.h"
+#include "vocabulary/sandbox_mode.h"
+#include "json/json_text.h"
+
+/* The policy has read its section with the one of process mode. */
+static bool read_options(const struct json_place *place, json_t *section __attribute__((unused)),
+                         struct policy *policy, struct wire_bytes *ret)
+{
+    const struct process_options options = {.scratch_directory = policy->scratch_directory};
+    return process_options_write(&options, ret) || json_place_out_of_memory(place);
+}
+
+static const char *remedy_for_layer(enum isolation_layer layer, int error_number)
+{
+    if (layer == LAYER_LANDLOCK && error_number == EOPNOTSUPP)
+        return "Linux 6.12 or newer is needed (Landlock ABI 6): without namespaces nothing else "
+               "keeps a program from the gateway's processes";
+    if (layer == LAYER_LANDLOCK)
+        return "the kernel needs Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in lsm=), and "
+               "the container's seccomp profile must allow its system calls";
+    return isolation_layer_remedy(layer);
+}
+
+/* The limits that nothing in the kernel enforces for the whole tree of a run: the backend counts,
+ * and ends a run that is beyond them. */
+static void write_supervised(struct json_draft *draft, const struct isolation_report *report)
+{
+    json_draft_open(draft, "supervised", '[');
+    if (report->cgroup_has_memory == 0)
+        json_draft_string(draft, NULL, "memory_bytes");
+    if (report->cgroup_has_pids == 0)
+        json_draft_string(draft, NULL, "processes");
+    json_draft_string(draft, NULL, "scratch_bytes");
+    json_draft_string(draft, NULL, "scratch_inodes");
+    json_draft_string(draft, NULL, "cpu_ms");
+    json_draft_close(draft, ']');
+}
+
+static void write_details(struct json_draft *draft, const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_boolean(draft, "network", false);
+    json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
+    write_supervised(draft, report);
+}
+
+const struct sandbox_mode_row unprivileged_mode = {
+    .name = "unprivileged",
+    .program = PROCESS_PROGRAM,
+    .program_remedy = PROCESS_PROGRAM_REMEDY,
+    .grace_ms = PROCESS_GRACE_MS,
+    .variant_of = &process_mode,
+    .isolation = RUN_ISOLATION_UNPRIVILEGED,
+    .mandatory_layers = LAYERS_UNPRIVILEGED,
+    .possible_layers = LAYERS_UNPRIVILEGED_POSSIBLE,
+    .needs = CAPABILITY_MODE_UNPRIVILEGED,
+    .not_allowed = "process mode without namespaces needs a policy with \"process.isolation\" "
+                   "\"unprivileged\" and the capability sandbox.exec.mode.unprivileged: "
+                   "policies/in-container.json has both",
+    .checked_in = SANDBOX_MODE_UNPRIVILEGED,
+    .read_options = read_options,
+    .layer_remedy = remedy_for_layer,
+    .write_details = write_details,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the counting of a run's files: see scratch_use.h. */
+#include "backends/process/program/scratch_use.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define DEPTH_MOST  256 /* of directories; what is deeper counts as too much */
+#define BLOCK_BYTES 512 /* stat(2) */
+
+struct walk {
+    struct scratch_use *use;
+    uint64_t most_inodes;
+};
+
+static void close_directory(DIR **directory)
+{
+    if (*directory)
+        (void)closedir(*directory);
+}
+
+static bool is_full(const struct walk *walk)
+{
+    return walk->most_inodes != 0 && walk->use->inodes > walk->most_inodes;
+}
+
+/* The descriptor is of that directory and no link. */
+static int open_closed_directory(int parent, const char *name)
+{
+    char path[32];
+    CLEANUP_CLOSE int fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (chmod(path, 0700) < 0)
+        return -1;
+    return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static DIR *open_directory(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES)
+        fd = open_closed_directory(parent, name);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (!directory)
+        close_fd(fd);
+    return directory;
+}
+
+static void count_directory(struct walk *walk, int parent, const char *name, unsigned depth);
+
+/* Each of a file's names brings its part of it. */
+static void count_entry(struct walk *walk, int directory, const char *name, unsigned depth)
+{
+    struct stat status;
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    walk->use->inodes++;
+    uint64_t bytes = (uint64_t)status.st_blocks * BLOCK_BYTES;
+    walk->use->bytes +=
+        S_ISDIR(status.st_mode) || status.st_nlink < 2 ? bytes : bytes / status.st_nlink;
+    if (S_ISDIR(status.st_mode))
+        count_directory(walk, directory, name, depth + 1);
+}
+
+static void count_directory(struct walk *walk, int parent, const char *name, unsigned depth)
+{
+    CLEANUP(close_directory) DIR *directory = open_directory(parent, name);
+    if (depth == DEPTH_MOST)
+        walk->use->bytes = walk->use->inodes = UINT64_MAX;
+    if (!directory || depth == DEPTH_MOST)
+        return;
+    for (const struct dirent *entry; !is_full(walk) && (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            count_entry(walk, dirfd(directory), entry->d_name, depth);
+}
+
+void scratch_use_count(const char *directory, uint64_t most_inodes, struct scratch_use *ret)
+{
+    struct stat status;
+    struct walk walk = {.use = ret, .most_inodes = most_inodes};
+    *ret = (struct scratch_use){.bytes = 0};
+    if (stat(directory, &status) < 0)
+        return;
+    ret->device = status.st_dev;
+    count_directory(&walk, AT_FDCWD, directory, 0);
+}
+
+static bool is_counted(struct scratch_use *use, ino_t inode)
+{
+    for (size_t i = 0; i < use->deleted_count; i++)
+        if (use->deleted[i] == inode)
+            return true;
+    if (use->deleted_count < COUNT_OF(use->deleted))
+        use->deleted[use->deleted_count++] = inode;
+    return false;
+}
+
+void scratch_use_add_open(struct scratch_use *use, pid_t pid)
+{
+    char path[32];
+    struct stat status;
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    CLEANUP(close_directory) DIR *directory = opendir(path);
+    if (!directory)
+        return;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.' || fstatat(dirfd(directory), entry->d_name, &status, 0) < 0 ||
+            !S_ISREG(status.st_mode) || status.st_nlink > 0 || status.st_dev != use->device ||
+            is_counted(use, status.st_ino))
+            continue;
+        use->inodes++;
+        use->bytes += (uint64_t)status.st_blocks * BLOCK_BYTES;
+    }
+}

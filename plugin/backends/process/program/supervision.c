@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the counting of a run's processes: see supervision.h. */
+#include "backends/process/program/supervision.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/process/program/scratch_use.h"
+#include "base/cleanup.h"
+#include "base/process_stat.h"
+
+#define LOOK_US         (UINT64_C(10) * 1000)
+#define LOOK_SCRATCH_US (UINT64_C(100) * 1000)
+/* A look takes at most this part of the time. */
+#define LOOK_SHARE    10
+#define STATUS_LENGTH 2048
+
+struct tree_use {
+    pid_t spared;
+    uint64_t memory_bytes;
+    uint64_t processes; /* with their threads, as the kernel counts them */
+    uint64_t most;      /* of them; none is looked at beyond */
+    uint64_t cpu_us;
+    struct scratch_use *scratch; /* NULL: not looked at this time */
+};
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* A line of /proc/PID/status, in kB; 0: it is not there, as in what has ended. */
+static uint64_t kilobytes(const char *status, const char *name)
+{
+    uint64_t value = 0;
+    const char *line = strstr(status, name);
+    if (line && sscanf(line + strlen(name), " %" SCNu64, &value) != 1)
+        value = 0;
+    return value;
+}
+
+/* What it shares with others of the tree counts for each: rather too much than too little. Pages of
+ * files are the machine's. */
+static bool read_memory(pid_t pid, uint64_t *ret)
+{
+    char path[32];
+    char status[STATUS_LENGTH];
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
+    if (length < 0)
+        return false;
+    status[length] = '\0';
+    *ret = (kilobytes(status, "\nRssAnon:") + kilobytes(status, "\nRssShmem:")) * 1024;
+    return true;
+}
+
+static uint64_t ticks_us(uint64_t ticks)
+{
+    return ticks * UINT64_C(1000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+static uint64_t time_us(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+/* Of the init only what its children had used: its own work is not the program's. */
+static bool add_process(pid_t pid, const struct process_stat *stat, void *user)
+{
+    struct tree_use *use = user;
+    struct rusage ended;
+    uint64_t memory_bytes;
+    if (pid == use->spared)
+        return true;
+    if (pid == getpid()) {
+        if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
+            use->cpu_us += time_us(ended.ru_utime) + time_us(ended.ru_stime);
+        return true;
+    }
+    use->cpu_us += ticks_us(stat->user_ticks + stat->system_ticks);
+    if (process_stat_has_ended(stat))
+        return true;
+    if (read_memory(pid, &memory_bytes))
+        use->memory_bytes += memory_bytes;
+    if (use->scratch)
+        scratch_use_add_open(use->scratch, pid);
+    return true;
+}
+
+static bool see_nothing(pid_t pid, const struct process_stat *stat, void *user)
+{
+    (void)pid;
+    (void)stat;
+    (void)user;
+    return true;
+}
+
+bool supervision_is_possible(void)
+{
+    uint64_t memory_bytes = 0;
+    if (!process_tree_walk(getpid(), see_nothing, NULL) || !read_memory(getpid(), &memory_bytes))
+        return false;
+    errno = ENOTSUP;
+    return memory_bytes > 0;
+}
+
+void supervision_begin(const char *directory, const struct run_limits *limits,
+                       const struct isolation_report *isolation, struct supervision *ret)
+{
+    *ret = (struct supervision){.spared = ret->spared, .directory = directory, .limits = *limits};
+    if (isolation->cgroup_has_memory)
+        ret->limits.memory_bytes = 0;
+    if (isolation->cgroup_has_pids)
+        ret->limits.processes = 0;
+    ret->next_us = ret->next_scratch_us = now_us();
+}
+
+void supervision_report(const struct supervision *supervision, struct report *ended)
+{
+    ended->peak_processes = supervision->peak_processes;
+    if (supervision->peak_memory_bytes > ended->usage.peak_memory_bytes)
+        ended->usage.peak_memory_bytes = supervision->peak_memory_bytes;
+}
+
+int supervision_wait_ms(const struct supervision *supervision)
+{
+    uint64_t now = now_us();
+    if (!supervision->directory)
+        return -1;
+    return supervision->next_us <= now ? 0 : (int)((supervision->next_us - now + 999) / 1000);
+}
+
+static uint64_t later(uint64_t began_us, uint64_t interval_us)
+{
+    uint64_t now = now_us();
+    uint64_t pause_us = (now - began_us) * LOOK_SHARE;
+    return now + (pause_us > interval_us ? pause_us : interval_us);
+}
+
+/* A look at nothing else comes first, and ends beyond the limit: however many processes there are
+ * by then, it costs little, and the init may get little. */
+static bool count_threads(pid_t pid, const struct process_stat *stat, void *user)
+{
+    struct tree_use *use = user;
+    if (pid != getpid() && pid != use->spared)
+        use->processes += stat->threads;
+    return use->most == 0 || use->processes <= use->most;
+}
+
+static bool exceeds(uint64_t used, uint64_t limit)
+{
+    return limit != 0 && used > limit;
+}
+
+static enum run_cause exceeded_limit(const struct supervision *supervision,
+                                     const struct tree_use *use)
+{
+    const struct run_limits *limits = &supervision->limits;
+    if (exceeds(use->memory_bytes, limits->memory_bytes))
+        return RUN_CAUSE_MEMORY_LIMIT;
+    if (exceeds(use->cpu_us, limits->cpu_ms * 1000))
+        return RUN_CAUSE_CPU_LIMIT;
+    if (use->scratch && (exceeds(use->scratch->bytes, limits->scratch_bytes) ||
+                         exceeds(use->scratch->inodes, limits->scratch_inodes)))
+        return RUN_CAUSE_DISK_FULL;
+    return RUN_CAUSE_EXIT;
+}
+
+enum run_cause supervision_look(struct supervision *supervision)
+{
+    uint64_t began_us = now_us();
+    struct scratch_use scratch;
+    struct tree_use use = {.spared = supervision->spared, .most = supervision->limits.processes};
+    if (!supervision->directory || began_us < supervision->next_us)
+        return RUN_CAUSE_EXIT;
+    (void)process_tree_walk(getpid(), count_threads, &use);
+    if (exceeds(use.processes, supervision->limits.processes))
+        return RUN_CAUSE_PROCESS_LIMIT;
+    if (began_us >= supervision->next_scratch_us) {
+        scratch_use_count(supervision->directory, supervision->limits.scratch_inodes, &scratch);
+        use.scratch = &scratch;
+    }
+    (void)process_tree_walk(getpid(), add_process, &use);
+    if (use.memory_bytes > supervision->peak_memory_bytes)
+        supervision->peak_memory_bytes = use.memory_bytes;
+    if (use.processes > supervision->peak_processes)
+        supervision->peak_processes = use.processes;
+    supervision->next_us = later(began_us, LOOK_US);
+    if (use.scratch)
+        supervision->next_scratch_us = later(began_us, LOOK_SCRATCH_US);
+    return exceeded_limit(supervision, &use);
+}

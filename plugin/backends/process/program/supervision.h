@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limits of a run that the kernel does not hold, because it has neither a control group nor a
+ * user nor a file system of its own. Its init counts at short intervals, in /proc and in the run's
+ * directory, and ends the run that has exceeded one. A program may have more for the length of an
+ * interval: docs/threat-model.md has the figures. Runs in inits, single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "backends/process/messages/report.h"
+
+struct supervision {
+    pid_t spared;          /* a child of the init that is none of the program's; 0: there is none */
+    const char *directory; /* the run's own; NULL: nothing is supervised */
+    struct run_limits limits;
+    uint64_t next_us;         /* CLOCK_MONOTONIC: when to look at the processes ... */
+    uint64_t next_scratch_us; /* ... and at the directory */
+    uint64_t peak_memory_bytes;
+    uint64_t peak_processes;
+};
+
+/* Does /proc tell what is to be counted? errno where it does not. */
+bool supervision_is_possible(void);
+/* directory: as long as *ret, whose spared process is set already. What a control group of the
+ * isolation limits is not supervised. */
+void supervision_begin(const char *directory, const struct run_limits *limits,
+                       const struct isolation_report *isolation, struct supervision *ret);
+/* Into the usage of REPORT_ENDED, what no control group tells. */
+void supervision_report(const struct supervision *supervision, struct report *ended);
+/* Until the next look is due; -1: none is. */
+int supervision_wait_ms(const struct supervision *supervision);
+/* The limit that is exceeded; RUN_CAUSE_EXIT: none, or no look is due. */
+enum run_cause supervision_look(struct supervision *supervision);

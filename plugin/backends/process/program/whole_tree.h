@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether kill(2) with -1, "all processes", reaches the tree of an init and nothing else. The first
+ * process of a pid namespace has that from the kernel. Another has it in a Landlock domain with the
+ * signal scope: the kernel then lets it signal its own domain and those within. The call stops
+ * forks meanwhile, so no process of the tree is missed. Runs in inits, single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* The caller is in such a domain of its own, and has tried that nothing outside is reached. */
+void whole_tree_note_domain(void);
+bool whole_tree_is_alone(void);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the steps of a sandbox without namespaces: two Landlock domains, each tried at once with
+ * what it is to stop, and what else keeps its tree apart from the machine that it shares. Each step
+ * says below whether the init or the payload takes it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "backends/process/program/supervision.h"
+#include "backends/process/program/whole_tree.h"
+#include "backends/process/sandbox/interpreter_command.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "guest/landlock.h"
+
+/* The init. What the kernel does not count here is counted by the init, in /proc. */
+int check_supervision(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    return supervision_is_possible() ? 0 : -1;
+}
+
+/* The init: all orphans of the tree are its children. */
+int become_subreaper(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    return prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* The init. The bounding set stays what it is where it may not be emptied: with no_new_privs
+ * nothing is ever taken from it. */
+int clear_capabilities(struct sandbox *sandbox)
+{
+    for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
+        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+        return -1;
+    return clear_capability_sets(sandbox);
+}
+
+/* Can this process signal that one? */
+static bool reaches(pid_t pid)
+{
+    return kill(pid, 0) == 0;
+}
+
+/* Enters a domain, which is to keep the caller's signals from its parent. Before, they reach it: so
+ * it is the domain that stops them, and no difference of users. */
+static int enter_domain(struct sandbox *sandbox, int (*enter)(const struct sandbox *sandbox))
+{
+    pid_t outside = getppid();
+    if (!reaches(outside))
+        return -1;
+    int abi = enter(sandbox);
+    if (abi < 0)
+        return -1;
+    if (reaches(outside) || errno != EPERM) {
+        errno = ENOTSUP;
+        return -1;
+    }
+    sandbox->isolation.landlock_abi = (uint32_t)abi;
+    return 0;
+}
+
+static int enter_scope(const struct sandbox *sandbox)
+{
+    (void)sandbox;
+    return landlock_restrict_scope();
+}
+
+/* The init. The parent is the supervisor. */
+int enter_outer_domain(struct sandbox *sandbox)
+{
+    if (enter_domain(sandbox, enter_scope) < 0)
+        return -1;
+    whole_tree_note_domain();
+    return 0;
+}
+
+/* In the outer domain as well, it does one thing, once: what the kernel does for a pid namespace.
+ */
+static _Noreturn void guard(int init)
+{
+    struct pollfd end = {.fd = init, .events = POLLIN};
+    if (dup2(init, STDIN_FILENO) == STDIN_FILENO)
+        end.fd = STDIN_FILENO;
+    (void)close_range(STDIN_FILENO + 1, ~0U, 0);
+    while (poll(&end, 1, -1) < 0 && errno == EINTR)
+        ;
+    (void)kill(-1, SIGKILL);
+    _exit(0);
+}
+
+/* The init. Should it be killed, by hand or for memory, the tree must not live on. */
+int start_guardian(struct sandbox *sandbox)
+{
+    CLEANUP_CLOSE int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (own < 0)
+        return -1;
+    sandbox->guardian = fork();
+    if (sandbox->guardian == 0)
+        guard(own);
+    return sandbox->guardian < 0 ? -1 : 0;
+}
+
+/* The payload. Where the machine, or the container around the gateway, runs out of memory, the
+ * program ends rather than its init or the gateway. */
+int become_first_victim(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    /* Else the file is root's. The execve that follows does the same. */
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        return -1;
+    CLEANUP_CLOSE int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, "1000", 4) == 4 ? 0 : -1;
+}
+
+/* What the program may read, and its own directory. */
+static int enter_files(const struct sandbox *sandbox)
+{
+    char **paths = sandbox->template->read_only_paths;
+    size_t count = string_list_count(paths);
+    CLEANUP_FREE struct landlock_rule *rules = calloc(count + 2, sizeof(*rules));
+    if (!rules)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        rules[i] = (struct landlock_rule){paths[i], LANDLOCK_READ};
+    rules[count++] = (struct landlock_rule){sandbox->directory, LANDLOCK_SCRATCH};
+    if (sandbox->files)
+        rules[count++] = (struct landlock_rule){sandbox->files, LANDLOCK_READ};
+    return landlock_restrict_to(rules, count);
+}
+
+/* Is the machine's root, which no rule names, closed? */
+static bool root_is_closed(void)
+{
+    CLEANUP_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 && errno == EACCES)
+        return true;
+    errno = ENOTSUP;
+    return false;
+}
+
+/* The payload. The parent is the init. */
+int enter_inner_domain(struct sandbox *sandbox)
+{
+    if (enter_domain(sandbox, enter_files) < 0)
+        return -1;
+    return root_is_closed() ? 0 : -1;
+}

@@ -12,6 +12,7 @@ WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
 WARM_NUMPY = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}, "languages": {"python": {"prepare": {"import": ["numpy"], "import_named": None}}}}]
 WARM_MANY = [{"pools": {"process": {"ready": 8, "idle_ms": 60000}}}]
 COLD = [{"pools": {"process": {"ready": 0}}}]
+UNPRIVILEGED = [{"process": {"isolation": "unprivileged"}, "capabilities": ["sandbox.exec", "sandbox.exec.mode.unprivileged"]}]
 DOCKER = {"modes": {"default": "docker", "allowed": ["docker"]}}
 DOCKER_WARM = [{**DOCKER, "pools": {"docker": {"ready": 4, "idle_ms": 60000}}}]
 DOCKER_COLD = [{**DOCKER, "pools": {"docker": {"ready": 0}}}, DOCKER]
@@ -77,6 +78,10 @@ CASES = [
     Case("process-javascript-warm", JAVASCRIPT, WARM, quick_seconds=2.5),
     Case("process-javascript-cold", JAVASCRIPT, COLD),
     Case("process-python-throughput", PYTHON, WARM_MANY, quick_seconds=3.5, callers=8, each=4),
+    Case("unprivileged-sh", SH, UNPRIVILEGED),
+    Case("unprivileged-python", PYTHON, UNPRIVILEGED),
+    Case("process-python-cold-throughput", PYTHON, COLD, callers=8, each=4),
+    Case("unprivileged-python-throughput", PYTHON, UNPRIVILEGED, callers=8, each=4),
     # The pause lets the engine make ready what was used, so that its work for us is in nobody's figures.
     Case("docker-python-warm", PYTHON, DOCKER_WARM, seconds=60, quick_seconds=3, pause_ms=500),
     Case("docker-python-cold", PYTHON, DOCKER_COLD, seconds=60, quick_seconds=3),

@@ -403,6 +403,40 @@ START_TEST(doctor_is_tolerant)
 }
 END_TEST
 
+#define VARIANT(available)                                                                        \
+    "{\"name\":\"v\",\"variant_of\":\"b\",\"available\":" available ",\"how\":\"h\",\"layers\":[" \
+    "{\"name\":\"first\",\"state\":\"missing\",\"detail\":\"d\"},"                                \
+    "{\"name\":\"second\",\"state\":\"applied\",\"detail\":\"d\"}]}"
+#define VARIANT_STATUS(available, variants) \
+    "{\"backends\":[{\"name\":\"b\",\"available\":" available "}],\"variants\":[" variants "]}"
+
+/* And at which price; not where the mode itself is available, and not what would not be. */
+START_TEST(doctor_says_what_would_be_available)
+{
+    static const struct {
+        const char *status, *text;
+    } cases[] = {
+        {VARIANT_STATUS("false", VARIANT("true")), "backend b: not available\n"
+                                                   "in place of b: v would be available\n"
+                                                   "  how: h\n"
+                                                   "  without first: d\n"},
+        {VARIANT_STATUS("true", VARIANT("true")), "backend b: available\n"},
+        {VARIANT_STATUS("false", VARIANT("false")), "backend b: not available\n"},
+        {VARIANT_STATUS("false", "{}"), "backend b: not available\n"},
+        {VARIANT_STATUS("false", "7"), "backend b: not available\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_auto_t *status = json_loads(cases[i].status, 0, NULL);
+        CLEANUP_FREE char *text = NULL;
+        size_t length = 0;
+        FILE *out = open_memstream(&text, &length);
+        doctor_report_write(out, status);
+        (void)fclose(out);
+        ck_assert_str_eq(text, cases[i].text);
+    }
+}
+END_TEST
+
 START_TEST(doctor_says_what_is_worth_reading)
 {
     json_auto_t *status =
@@ -584,6 +618,7 @@ int main(void)
     tcase_add_test(units, outcome_is_an_exit_status);
     tcase_add_test(units, metrics_keep_labels_in_their_quotes);
     tcase_add_test(units, doctor_is_tolerant);
+    tcase_add_test(units, doctor_says_what_would_be_available);
     tcase_add_test(units, doctor_says_what_is_worth_reading);
     tcase_add_test(units, request_hides_nothing);
     tcase_add_test(units, request_shows_what_ran_in_its_session);

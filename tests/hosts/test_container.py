@@ -23,10 +23,10 @@ NEW_USER = 0x10000000  # CLONE_NEWUSER
 PATHS = {str(path): f"{path}:{path}:ro" for path in (pathlib.Path("/usr"), BUILD.resolve(), HERE.parents[1].resolve())}
 
 
-def inside(command, opened=None, **environment):
+def inside(command, opened=None, user="0", **environment):
     """The exit code, standard output and standard error of the command in a container, with what of its configuration is opened."""
     names = ("CODE_EXECUTE_SO", "TOOLHOST", "PYTHONPATH")
-    body = {"Image": engine.IMAGE, "Cmd": command, "Entrypoint": [], "User": "0", "WorkingDir": "/",
+    body = {"Image": engine.IMAGE, "Cmd": command, "Entrypoint": [], "User": user, "WorkingDir": "/",
             "Env": [f"{name}={value}" for name, value in {**{name: os.environ[name] for name in names}, **environment}.items()],
             "HostConfig": {"Binds": list(PATHS.values()), "NetworkMode": "none", **(opened or {})}}
     status, answer = engine.answer("/containers/create", "POST", body)
@@ -78,6 +78,31 @@ def test_doctor_explains_it():
     tap.contains(report, "backend process: not available")
     tap.contains(report, "error sandbox_unavailable")
     tap.contains(report, "inside a container, the engine forbids user namespaces")
+    tap.contains(report, "in place of process: unprivileged would be available")
+
+
+RESTRICTED = {"CapDrop": ["ALL"], "ReadonlyRootfs": True}
+IN_CONTAINER = HERE.parents[1] / "policies" / "in-container.json"
+
+
+def restricted(*arguments, user="65534", **opened):
+    """toolhost as an ordinary user of a container that was asked for nothing, on a read-only root; its audit log is in memory."""
+    return inside([os.environ["TOOLHOST"], *arguments], {**RESTRICTED, **opened}, user, XDG_STATE_HOME="/dev/shm")
+
+
+def test_nothing_is_asked_for_without_namespaces():
+    """Under the engine's own profile: as an ordinary user and as root, with limits of the container, with and without a /tmp."""
+    run = ["--plugin", os.environ["CODE_EXECUTE_SO"], "--policy", str(IN_CONTAINER), "run", "--approve", "always", "--json", "-l", "python", "-c", "print(2**64)"]
+    for user, opened in (("65534", {}), ("0", {}), ("65534", {"PidsLimit": 64, "Memory": 256 << 20}), ("65534", {"Tmpfs": {"/tmp": "size=64m,mode=1777"}})):
+        code, out, errors = restricted(*run, user=user, **opened)
+        tap.equal(code, 0, f"{user} {opened}: {out} {errors}")
+        result = json.loads(out)
+        tap.equal((result["mode"], result["stdout"], result["error"]), ("unprivileged", "18446744073709551616\n", None))
+        tap.equal(set(result["isolation"]["applied"]) - {"cgroup"},
+                  {"capabilities", "resource_limits", "no_new_privileges", "landlock", "seccomp"}, "every mandatory layer")
+    code, out, errors = restricted("--plugin", os.environ["CODE_EXECUTE_SO"], "--sandbox", "process", "run", "--approve", "always", "-c", "print(1)")
+    tap.true(code != 0 and out == "", "the built-in policy runs nothing there")
+    tap.contains(errors, "sandbox_unavailable: user_namespace")
 
 
 def test_an_open_profile_runs():

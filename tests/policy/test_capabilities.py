@@ -16,6 +16,7 @@ from provider import ALLOW, Host, Provider
 
 TEXT = pathlib.Path(sys.argv.pop(1)).read_text(encoding="utf-8")
 EXEC = "sandbox.exec"
+OF_MODES = ("sandbox.exec.mode.none", "sandbox.exec.mode.unprivileged")
 ORDINARY = {"language": "sh", "code": "true"}
 provider = Provider()
 
@@ -112,7 +113,7 @@ def test_a_hint_says_who_grants_it_and_leads_out():
             who = f"the gateway's operator to grant {name}" if by_host else f"add {name}"
             tap.true(who in error["hint"] and name in error["message"], error)
             found = re.match(r"leave (\w+) out, or ", error["hint"])
-            tap.equal(bool(found), name not in (EXEC, "sandbox.exec.mode.none"), error)
+            tap.equal(bool(found), name not in (EXEC, *OF_MODES), error)
             if found:
                 changed = {member: value for member, value in needs.items() if member != found[1]}
                 after = decide(besides, policy, ThisHost(lambda asked, host=host: granted_by(host, asked)), changed)
@@ -162,8 +163,8 @@ def test_each_capability_by_policy_and_host():
     for (name, needs, besides), (request, policy, host, decision) in itertools.product(NEEDS, rows("For each of them")):
         if request == "does not" and name == EXEC:
             continue  # every call needs it
-        # The mode needs mode.none, whatever is asked for.
-        besides_now = besides if request == "needs it" or name != "sandbox.exec.mode.none" else {}
+        # The mode needs its capability, whatever is asked for.
+        besides_now = besides if request == "needs it" or name not in OF_MODES else {}
         grants = list_of(host, name)
         asking = ThisHost(lambda asked, grants=grants: granted_by(grants, asked))
         error = decide(besides_now, list_of(policy, name), asking, needs if request == "needs it" else {})

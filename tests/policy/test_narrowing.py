@@ -56,6 +56,7 @@ LEFT = [  # narrowing, request, outcome, code of the error, its message or what 
     ({"network": False}, {**SH, "network": True}, "deny", "policy_denied", "policy denied: network"),
     ({"network": True}, {**SH, "network": True}, "allow", None, "policy:rule:shells says allow"),
     ({"limits": {}}, {**SH, "network": True}, "allow", None, "policy:rule:shells says allow"),
+    ({"process": {"isolation": "namespaces"}}, SH, "allow", None, "policy:rule:shells says allow"),
     ({"capabilities": ["sandbox.exec"]}, SH, "allow", None, "policy:rule:shells says allow"),
     ({"capabilities": ["sandbox.exec"]}, {**SH, "network": True}, "deny", "access_denied", "access denied: sandbox.exec.network"),
     ({"capabilities": []}, SH, "deny", "access_denied", "access denied: sandbox.exec"),
@@ -77,6 +78,7 @@ WIDER = [  # narrowing, where it says more, in which words
     ({"files": {"out": {"binary_with_secrets": True}}}, "/policy/files/out/binary_with_secrets: the policy says false"),
     ({"results": {"text_bytes": 2**20 + 1}}, "/policy/results/text_bytes: is more than the policy's 1048576"),
     ({"results": {"images_with_secrets": True}}, "/policy/results/images_with_secrets: the policy says false"),
+    ({"process": {"isolation": "unprivileged"}}, "/policy/process/isolation: the policy's is stronger"),
 ]
 
 MALFORMED = [
@@ -89,6 +91,8 @@ MALFORMED = [
     ({"approval": {"default": "ask"}}, "/policy/approval: must be a string"),
     ({"capabilities": ["sandbox"]}, "/policy/capabilities/0: unknown capability"),
     ({"modes": {"allowed": ["none"]}}, "/policy/modes: unknown member"),
+    ({"process": {"scratch_directory": "/tmp"}}, "/policy/process/scratch_directory: unknown member"),
+    ({"process": {"isolation": "none"}}, "/policy/process/isolation: must be namespaces or unprivileged"), ({"process": None}, "/policy/process: must be an object"),
     ({"files": []}, "/policy/files: must be an object"), ({"files": {"both": {}}}, "/policy/files/both: unknown member"),
     ({"files": {"in": {"file_bytes": 1}}}, "/policy/files/in/file_bytes: unknown member"), ({"files": {"out": None}}, "/policy/files/out: must be an object"),
     ({"files": {"out": {"max_files": -1}}}, "/policy/files/out/max_files: must be an integer between 0 and"),
@@ -247,6 +251,7 @@ def random_narrowing(chance):
         "languages": chance.sample(["sh", "perl", "lua", "python"], chance.randrange(5)),
         "network": chance.random() < 0.5,
         "approval": chance.choice(["ask", "deny"]),
+        "process": {"isolation": chance.choice(["namespaces", "unprivileged"])},
         "capabilities": chance.sample(["sandbox.exec", "sandbox.exec.network", "sandbox.exec.secrets=a", "sandbox.exec.limits.extended",
                                        "!sandbox.exec.network", "!sandbox.exec.secrets"], chance.randrange(7)),
     }
@@ -292,7 +297,7 @@ def least(rule):
     return False if rule["type"] == "boolean" else rule["minimum"]
 
 
-WHOLE = {**{section: least(SCHEMA["properties"][section]) for section in ("files", "results")}, "limits": {name: rule["minimum"] for name, rule in SCHEMA["properties"]["limits"]["properties"].items()}, "languages": ["python", "r"],
+WHOLE = {"process": {"isolation": "namespaces"}, **{section: least(SCHEMA["properties"][section]) for section in ("files", "results")}, "limits": {name: rule["minimum"] for name, rule in SCHEMA["properties"]["limits"]["properties"].items()}, "languages": ["python", "r"],
          "network": False, "approval": "ask", "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=a.b"]}
 OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "allow", "deny", "shell", "sh", "sandbox.exec=a", "sandbox.exec\n", [], {}, ["sh"],
           ["sh"] * 256, ["sh"] * 257, ["sandbox.exec"] * 257, [None], {"surplus": 1}, {"wall_ms": None}, {"max": 1}]

@@ -85,7 +85,7 @@ def is_optional(path):
 class ShippedPolicies(unittest.TestCase):
     def test_each_loads(self):
         names = sorted(path.stem for path in shipped())
-        self.assertLessEqual({"default", "development", "production"}, set(names))
+        self.assertLessEqual({"default", "development", "in-container", "production"}, set(names))
         for name, verdict in zip(names, judge([load(name) for name in names])):
             self.assertEqual(verdict, "ok", name)
 
@@ -117,6 +117,18 @@ class ShippedPolicies(unittest.TestCase):
         self.assertNotEqual(development["modes"]["default"], "none")
         self.assertIn("sandbox.exec.mode.none", development["capabilities"])
         self.assertEqual(development["approval"]["default"], "ask")
+
+    def test_only_in_container_does_without_namespaces(self):
+        for name in ("default", "production", "development"):
+            policy = merged(load("default"), load(name))
+            self.assertEqual(policy["process"]["isolation"], "namespaces", name)
+            self.assertNotIn("sandbox.exec.mode.unprivileged", policy["capabilities"], name)
+        container = merged(load("default"), load("in-container"))
+        self.assertEqual(container["modes"], {"default": "process", "allowed": ["process"]})
+        self.assertEqual(container["process"], {"isolation": "unprivileged", "scratch_directory": ""})
+        self.assertIn("sandbox.exec.mode.unprivileged", container["capabilities"])
+        self.assertLessEqual(set(container["capabilities"]) - {"sandbox.exec.mode.unprivileged"}, set(load("default")["capabilities"]))
+        self.assertEqual((container["approval"], container["network"]), (load("default")["approval"], {"allowed": False}))
 
     def test_images_are_for_known_languages(self):
         default = load("default")

@@ -24,6 +24,7 @@ HASH = "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
 # Every member there is, so that each is changed.
 WHOLE = {
     "version": 1, "description": "all of it", "modes": {"default": "process", "allowed": ["docker", "process", "none"]},
+    "process": {"isolation": "unprivileged", "scratch_directory": "/srv/runs"},
     "require": ["cgroup", "landlock"],
     "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=key", "!sandbox.exec.secrets=a.b",
                      "sandbox.exec.network=example.org:443", "sandbox.exec.network=[::1]:1"],
@@ -247,10 +248,12 @@ def test_every_mode_can_be_allowed():
     plugin = POLICIES.parent / "plugin"
     rows = "".join(path.read_text(encoding="utf-8") for path in sorted((plugin / "backends").glob("*/gateway/*.c")))
     names = dict(re.findall(r'const struct sandbox_mode_row (\w+) = \{\n    \.name = "(\w+)"', rows))
-    listed = re.findall(r"X\([A-Z_]+, (\w+)\)", (plugin / "vocabulary" / "sandbox_mode.h").read_text(encoding="utf-8"))
-    modes = [names[row] for row in listed]
-    tap.true(modes, "no mode is listed")
-    tap.equal(SCHEMA["$defs"]["mode"]["enum"], modes)
+    table = (plugin / "vocabulary" / "sandbox_mode.h").read_text(encoding="utf-8")
+    listed = {letter: [names[row] for row in re.findall(letter + r"\([A-Z_]+, (\w+)\)", table)] for letter in "XV"}
+    tap.true(listed["X"] and listed["V"], "no mode is listed")
+    tap.equal(SCHEMA["$defs"]["chosen_mode"]["enum"], listed["X"])
+    tap.equal(sorted(SCHEMA["$defs"]["mode"]["enum"]), sorted(listed["X"] + listed["V"]), "rules name variants, too")
+    tap.equal(SCHEMA["properties"]["process"]["properties"]["isolation"]["enum"], ["namespaces", *listed["V"]])
 
 
 def test_every_layer_can_be_required():

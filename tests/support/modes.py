@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process" or "docker". The cases are the same; what has
+"""The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process", "unprivileged" (process mode without namespaces) or
+"docker". The cases are the same; what has
 to be done otherwise in a mode is here, and what a mode answers otherwise is the table of golden.py."""
 import contextlib
 import ctypes
@@ -21,6 +22,8 @@ POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))  # sandboxes that are 
 LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
 POLICIES = {
     "process": {"pools": {"process": {"ready": POOL, "most": POOL}}},
+    "unprivileged": {"process": {"isolation": "unprivileged"}, "pools": {"process": {"ready": POOL, "most": POOL}},
+                     "capabilities": ["sandbox.exec", "sandbox.exec.files", "sandbox.exec.mode.unprivileged"]},
     "docker": {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
                "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }
@@ -31,7 +34,7 @@ RESULTS_FD = 63
 # What of ours a program in Python has open: in a container also /dev/null in the place of its own file (main_run.py).
 OWN_FDS = {RESULTS_FD, 61} if MODE == "docker" else {RESULTS_FD}
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.
-ENDS_WITH_BACKEND = MODE == "process"
+ENDS_WITH_BACKEND = MODE != "docker"
 
 # For cases that are not about time, where the program ends by itself: as long as any policy allows, for a slow machine's sake.
 ALL_THE_TIME = {"limits": {name: {"default": 300000, "max": 300000} for name in ("wall_ms", "cpu_ms")}}

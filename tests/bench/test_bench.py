@@ -13,6 +13,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent)]
 import builds
 import cases
 import costs
+import excesses
 import soak
 import tap
 import tool_costs
@@ -112,6 +113,15 @@ def test_calls_of_tools_are_counted_and_timed():
     tap.equal(set(told["calls_per_s"]), {"threads", "aio", "frames"})
     tap.true(all(rate > 0 for rate in told["calls_per_s"].values()), told)
     tap.equal(len(list(tool_costs.lines({"tools": told}))), 1)
+
+
+def test_what_is_beyond_a_supervised_limit_is_measured():
+    try:
+        told = excesses.excesses(1)
+    except Absent as reason:
+        raise tap.Skip(str(reason)) from None
+    tap.equal(set(told), {"memory_bytes", "processes", "scratch_bytes"})
+    tap.equal(len(list(excesses.lines({"excesses": told}))), 3, "the lines")
 
 
 def test_sessions_count_their_cells_for_a_while():

@@ -197,6 +197,8 @@ EXCESSES = {
 }
 WITHIN = {
     "memory": HOLD + "x = hold(40 << 20); print('kept')",
+    "memory that copies have in common": HOLD + "x = hold(40 << 20)\nfor i in range(5):\n    if os.fork() == 0: time.sleep(0.5); os._exit(len(x) == 0)\n"
+                                         "while True:\n    try: os.wait()\n    except ChildProcessError: break\nprint('kept')",
     "files": "for i in range(8): open(f'f{i}', 'wb').write(b'x' * (1 << 20))\nimport time; time.sleep(0.5); print('kept')",
     "processes": "import threading, time\nfor i in range(10): threading.Thread(target=time.sleep, args=(0.1,)).start()\nprint('kept')",
 }

@@ -18,8 +18,8 @@
 #define LOOK_US         (UINT64_C(10) * 1000)
 #define LOOK_SCRATCH_US (UINT64_C(100) * 1000)
 /* A look takes at most this part of the time. */
-#define LOOK_SHARE    10
-#define STATUS_LENGTH 2048
+#define LOOK_SHARE   10
+#define FACTS_LENGTH 2048
 
 struct tree_use {
     pid_t spared;
@@ -37,29 +37,47 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* A line of /proc/PID/status, in kB; 0: it is not there, as in what has ended. */
-static uint64_t kilobytes(const char *status, const char *name)
+/* A line of such a file, in kB; 0: it is not there, as in what has ended. */
+static uint64_t kilobytes(const char *facts, const char *name)
 {
     uint64_t value = 0;
-    const char *line = strstr(status, name);
+    const char *line = strstr(facts, name);
     if (line && sscanf(line + strlen(name), " %" SCNu64, &value) != 1)
         value = 0;
     return value;
 }
 
-/* What it shares with others of the tree counts for each: rather too much than too little. Pages of
- * files are the machine's. */
-static bool read_memory(pid_t pid, uint64_t *ret)
+/* A file of a process in /proc, as text. */
+static bool read_facts(pid_t pid, const char *name, char ret[FACTS_LENGTH])
 {
-    char path[32];
-    char status[STATUS_LENGTH];
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    char path[48];
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
+    ssize_t length = fd < 0 ? -1 : read(fd, ret, FACTS_LENGTH - 1);
     if (length < 0)
         return false;
-    status[length] = '\0';
-    *ret = (kilobytes(status, "\nRssAnon:") + kilobytes(status, "\nRssShmem:")) * 1024;
+    ret[length] = '\0';
+    return true;
+}
+
+/* Pages of files are the machine's. A page that several of the tree have, as those of a parent and
+ * its children, counts for each: what it costs to read is little, and the sum is never too low. */
+static bool read_memory(pid_t pid, uint64_t *ret)
+{
+    char facts[FACTS_LENGTH];
+    if (!read_facts(pid, "status", facts))
+        return false;
+    *ret = (kilobytes(facts, "\nRssAnon:") + kilobytes(facts, "\nRssShmem:")) * 1024;
+    return true;
+}
+
+/* Its part of the pages that several have. */
+static bool read_part(pid_t pid, uint64_t *ret)
+{
+    char facts[FACTS_LENGTH];
+    if (!read_facts(pid, "smaps_rollup", facts) || !strstr(facts, "\nPss_Anon:"))
+        return false;
+    *ret = (kilobytes(facts, "\nPss_Anon:") + kilobytes(facts, "\nPss_Shmem:")) * 1024;
     return true;
 }
 
@@ -156,6 +174,18 @@ static bool count_threads(pid_t pid, const struct process_stat *stat, void *user
     return use->most == 0 || use->processes <= use->most;
 }
 
+/* Where a page that several have counts once. One that cannot be asked counts whole. */
+static bool add_part(pid_t pid, const struct process_stat *stat, void *user)
+{
+    struct tree_use *use = user;
+    uint64_t memory_bytes;
+    if (pid == getpid() || pid == use->spared || process_stat_has_ended(stat))
+        return true;
+    if (read_part(pid, &memory_bytes) || read_memory(pid, &memory_bytes))
+        use->memory_bytes += memory_bytes;
+    return true;
+}
+
 static bool exceeds(uint64_t used, uint64_t limit)
 {
     return limit != 0 && used > limit;
@@ -190,6 +220,10 @@ enum run_cause supervision_look(struct supervision *supervision)
         use.scratch = &scratch;
     }
     (void)process_tree_walk(getpid(), add_process, &use);
+    if (exceeds(use.memory_bytes, supervision->limits.memory_bytes)) {
+        use.memory_bytes = 0;
+        (void)process_tree_walk(getpid(), add_part, &use);
+    }
     if (use.memory_bytes > supervision->peak_memory_bytes)
         supervision->peak_memory_bytes = use.memory_bytes;
     if (use.processes > supervision->peak_processes)

@@ -16,9 +16,9 @@
 #include "base/process_stat.h"
 
 #define LOOK_US         (UINT64_C(10) * 1000)
-#define LOOK_SCRATCH_US (UINT64_C(100) * 1000)
-/* A look takes at most this part of the time. */
-#define LOOK_SHARE   10
+#define LOOK_SCRATCH_US (UINT64_C(20) * 1000)
+/* Looks take at most this part of a processor. */
+#define LOOK_SHARE   5
 #define FACTS_LENGTH 2048
 
 struct tree_use {
@@ -30,11 +30,16 @@ struct tree_use {
     struct scratch_use *scratch; /* NULL: not looked at this time */
 };
 
-static uint64_t now_us(void)
+static uint64_t time_of(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static uint64_t now_us(void)
+{
+    return time_of(CLOCK_MONOTONIC);
 }
 
 /* A line of such a file, in kB; 0: it is not there, as in what has ended. */
@@ -139,7 +144,7 @@ void supervision_begin(const char *directory, const struct run_limits *limits,
         ret->limits.memory_bytes = 0;
     if (isolation->cgroup_has_pids)
         ret->limits.processes = 0;
-    ret->next_us = ret->next_scratch_us = now_us();
+    ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us();
 }
 
 void supervision_report(const struct supervision *supervision, struct report *ended)
@@ -157,11 +162,12 @@ int supervision_wait_ms(const struct supervision *supervision)
     return supervision->next_us <= now ? 0 : (int)((supervision->next_us - now + 999) / 1000);
 }
 
-static uint64_t later(uint64_t began_us, uint64_t interval_us)
+/* By what the look has cost, not by how long it took: on a busy machine the next one is not late as
+ * well. */
+static uint64_t later(uint64_t cost_us, uint64_t interval_us)
 {
-    uint64_t now = now_us();
-    uint64_t pause_us = (now - began_us) * LOOK_SHARE;
-    return now + (pause_us > interval_us ? pause_us : interval_us);
+    uint64_t pause_us = cost_us * LOOK_SHARE;
+    return now_us() + (pause_us > interval_us ? pause_us : interval_us);
 }
 
 /* A look at nothing else comes first, and ends beyond the limit: however many processes there are
@@ -205,17 +211,12 @@ static enum run_cause exceeded_limit(const struct supervision *supervision,
     return RUN_CAUSE_EXIT;
 }
 
-enum run_cause supervision_look(struct supervision *supervision)
+/* Everything but the number of processes. */
+static enum run_cause look_closely(struct supervision *supervision, uint64_t begin_us)
 {
-    uint64_t began_us = now_us();
     struct scratch_use scratch;
-    struct tree_use use = {.spared = supervision->spared, .most = supervision->limits.processes};
-    if (!supervision->directory || began_us < supervision->next_us)
-        return RUN_CAUSE_EXIT;
-    (void)process_tree_walk(getpid(), count_threads, &use);
-    if (exceeds(use.processes, supervision->limits.processes))
-        return RUN_CAUSE_PROCESS_LIMIT;
-    if (began_us >= supervision->next_scratch_us) {
+    struct tree_use use = {.spared = supervision->spared};
+    if (begin_us >= supervision->next_scratch_us) {
         scratch_use_count(supervision->directory, supervision->limits.scratch_inodes, &scratch);
         use.scratch = &scratch;
     }
@@ -226,10 +227,28 @@ enum run_cause supervision_look(struct supervision *supervision)
     }
     if (use.memory_bytes > supervision->peak_memory_bytes)
         supervision->peak_memory_bytes = use.memory_bytes;
+    return exceeded_limit(supervision, &use);
+}
+
+enum run_cause supervision_look(struct supervision *supervision)
+{
+    uint64_t begin_us = now_us();
+    uint64_t cpu_us = time_of(CLOCK_PROCESS_CPUTIME_ID);
+    struct tree_use use = {.spared = supervision->spared, .most = supervision->limits.processes};
+    if (!supervision->directory || begin_us < supervision->next_us)
+        return RUN_CAUSE_EXIT;
+    (void)process_tree_walk(getpid(), count_threads, &use);
+    if (exceeds(use.processes, supervision->limits.processes))
+        return RUN_CAUSE_PROCESS_LIMIT;
     if (use.processes > supervision->peak_processes)
         supervision->peak_processes = use.processes;
-    supervision->next_us = later(began_us, LOOK_US);
-    if (use.scratch)
-        supervision->next_scratch_us = later(began_us, LOOK_SCRATCH_US);
-    return exceeded_limit(supervision, &use);
+    supervision->next_us = later(time_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_us, LOOK_US);
+    if (begin_us < supervision->next_close_us)
+        return RUN_CAUSE_EXIT;
+    enum run_cause exceeded = look_closely(supervision, begin_us);
+    uint64_t cost_us = time_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_us;
+    supervision->next_close_us = later(cost_us, LOOK_US);
+    if (begin_us >= supervision->next_scratch_us)
+        supervision->next_scratch_us = later(cost_us, LOOK_SCRATCH_US);
+    return exceeded;
 }

@@ -17,7 +17,8 @@ struct supervision {
     pid_t spared;          /* a child of the init that is none of the program's; 0: there is none */
     const char *directory; /* the run's own; NULL: nothing is supervised */
     struct run_limits limits;
-    uint64_t next_us;         /* CLOCK_MONOTONIC: when to look at the processes ... */
+    uint64_t next_us;         /* CLOCK_MONOTONIC: when to count the processes, ... */
+    uint64_t next_close_us;   /* ... to look at what they have, ... */
     uint64_t next_scratch_us; /* ... and at the directory */
     uint64_t peak_memory_bytes;
     uint64_t peak_processes;

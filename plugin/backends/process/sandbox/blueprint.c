@@ -66,6 +66,7 @@ static const struct step unprivileged_init_steps[] = {
     {LAYER_RESOURCE_LIMITS, STEP_PART, "check_supervision", check_supervision},
     {LAYER_CGROUP, STEP_WANTED, "enter_control_groups", enter_control_groups},
     {NO_LAYER, STEP_PART, "become_subreaper", become_subreaper},
+    {NO_LAYER, STEP_TRIED, "become_prompt", become_prompt},
     {NO_LAYER, STEP_PART, "become_unreadable", become_unreadable},
     {LAYER_CAPABILITIES, STEP_COMPLETE, "clear_capabilities", clear_capabilities},
     {LAYER_NO_NEW_PRIVILEGES, STEP_COMPLETE, "forbid_new_privileges", forbid_new_privileges},

@@ -139,6 +139,7 @@ int enter_home(struct sandbox *sandbox);
 /* unprivileged.c */
 int check_supervision(struct sandbox *sandbox);
 int become_subreaper(struct sandbox *sandbox);
+int become_prompt(struct sandbox *sandbox);
 int enter_outer_domain(struct sandbox *sandbox);
 int start_guardian(struct sandbox *sandbox);
 int become_first_victim(struct sandbox *sandbox);

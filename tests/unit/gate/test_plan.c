@@ -185,9 +185,9 @@ START_TEST(no_half_of_a_content_check_is_planned)
 {
     bool planned_all = false;
     long failing = 0;
-    CLEANUP(cleanup_call)
-    struct call *call =
-        new_call(rich_policy, (enum sandbox_mode)(_i % SANDBOX_MODE_COUNT), PYTHON(""));
+    const enum sandbox_mode mode = (enum sandbox_mode)(_i % SANDBOX_MODE_COUNT);
+    const enum sandbox_mode checked_in = sandbox_mode_row(mode)->checked_in;
+    CLEANUP(cleanup_call) struct call *call = new_call(rich_policy, mode, PYTHON(""));
     call->language = policy_find_language(call->configuration.policy, "python");
     for (; !planned_all; failing++) {
         CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
@@ -198,8 +198,9 @@ START_TEST(no_half_of_a_content_check_is_planned)
         if (!planned_all)
             continue;
         ck_assert_str_eq(description.argv[0], _i < SANDBOX_MODE_COUNT ? "python3" : "/c");
-        ck_assert_int_eq(description.isolation,
-                         _i < SANDBOX_MODE_COUNT ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE);
+        ck_assert_int_eq(description.isolation, _i < SANDBOX_MODE_COUNT
+                                                    ? sandbox_mode_row(checked_in)->isolation
+                                                    : RUN_ISOLATION_NONE);
         ck_assert_uint_eq(description.limits.wall_ms,
                           _i < SANDBOX_MODE_COUNT ? call->configuration.policy->content.timeout_ms
                                                   : 7);

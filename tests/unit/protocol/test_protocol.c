@@ -264,7 +264,7 @@ START_TEST(unsafe_descriptions_are_refused)
     description.argv = LIST("");
     ck_assert(!decodes(&description));
     description = sample();
-    description.isolation = 2;
+    description.isolation = RUN_ISOLATION_COUNT;
     ck_assert(!decodes(&description));
     description = sample();
     description.read_only_paths = LIST("usr");

@@ -195,23 +195,24 @@ static struct step changed(const struct step *step)
     return result;
 }
 
-int __real_sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
-int __wrap_sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
-int __wrap_sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count)
+int __real_sandbox_apply(struct sandbox *sandbox, const struct step_list *list);
+int __wrap_sandbox_apply(struct sandbox *sandbox, const struct step_list *list);
+int __wrap_sandbox_apply(struct sandbox *sandbox, const struct step_list *list)
 {
-    struct step list[STEPS_LIMIT];
+    struct step steps[STEPS_LIMIT];
     size_t length = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
+        const struct step *step = &list->steps[i];
         for (size_t j = 0; j < COUNT_OF(changes); j++)
             if (changes[j].before && nth(changes[j].kind, 0) &&
-                !strcmp(changes[j].step, steps[i].name))
-                list[length++] =
+                !strcmp(changes[j].step, step->name))
+                steps[length++] =
                     (struct step){LAYER_COUNT, STEP_PART, "knock-out", changes[j].apply};
-        list[length++] = changed(&steps[i]);
+        steps[length++] = changed(step);
         if (length + COUNT_OF(changes) >= STEPS_LIMIT)
             abort();
     }
-    return __real_sandbox_apply(sandbox, list, length);
+    return __real_sandbox_apply(sandbox, &(struct step_list){steps, length});
 }
 
 /* --- Namespaces, and whose the run is --- */

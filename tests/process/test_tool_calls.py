@@ -245,9 +245,17 @@ def test_behind_what_is_no_frame_calls_fail_at_once():
     host, result, out = printed("import tools\nprint(tools.add(x=1))\n" + spoil + after, raw="")
     tap.equal((out, len(host.calls)), ("2\nunavailable unavailable\n", 1))
     tap.true(any("not understood" in note for note in result["notes"]), result["notes"])
-    open_call = codes + ("import threading, tools\nthread = threading.Thread(target=lambda: print(code(1), flush=True))\nthread.start()\n"
-                         "while code(2) != 3: pass\n" + spoil + "thread.join()\nprint(code(3))")
-    host, result, out = printed(open_call, lambda host, token, call: None if call["arguments"]["x"] == 1 else add_one(host, token, call), raw="")
+    open_call = codes + ("import threading, time, tools\nthread = threading.Thread(target=lambda: print(code(1), flush=True))\nthread.start()\n"
+                         "while code(2) != 3: time.sleep(0.01)\n" + spoil + "thread.join()\nprint(code(3))")
+    def serve(host, token, call):
+        """Never the first; the second only once the first is there."""
+        if call["arguments"]["x"] == 1:
+            return
+        if any(entry[1]["arguments"]["x"] == 1 for entry in host.calls):
+            add_one(host, token, call)
+        else:
+            host.reply(token, value(0))
+    host, result, out = printed(open_call, serve, raw="")
     tap.equal(out, "unavailable\nunavailable\n")
     [(token, _, _)] = [entry for entry in host.calls if entry[1]["arguments"]["x"] == 1]
     tap.equal((host.cancelled, {(row["status"], row.get("code")) for row in result["calls"]}), ([token], {("ok", None), ("error", "unavailable")}))

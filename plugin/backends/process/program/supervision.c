@@ -17,7 +17,10 @@
 
 #define LOOK_US         (UINT64_C(10) * 1000)
 #define LOOK_SCRATCH_US (UINT64_C(20) * 1000)
-/* Looks take at most this part of a processor. */
+#define LOOK_LATEST_US  (UINT64_C(20) * 1000) /* however much it costs */
+#define LOOK_PARTS_US   (UINT64_C(100) * 1000)
+#define LOOK_NEAR_US    (UINT64_C(2) * 1000) /* where half of a limit is used */
+/* Looks take about this part of a processor at most, unless they are dear. */
 #define LOOK_SHARE   5
 #define FACTS_LENGTH 2048
 
@@ -166,7 +169,8 @@ int supervision_wait_ms(const struct supervision *supervision)
  * well. */
 static uint64_t later(uint64_t cost_us, uint64_t interval_us)
 {
-    uint64_t pause_us = cost_us * LOOK_SHARE;
+    uint64_t pause_us =
+        cost_us * LOOK_SHARE < LOOK_LATEST_US ? cost_us * LOOK_SHARE : LOOK_LATEST_US;
     return now_us() + (pause_us > interval_us ? pause_us : interval_us);
 }
 
@@ -211,6 +215,23 @@ static enum run_cause exceeded_limit(const struct supervision *supervision,
     return RUN_CAUSE_EXIT;
 }
 
+/* What the tree has, where its processes have so much, each for itself. To ask for their parts
+ * costs some milliseconds: what they had in common the last time is taken off, for a while. */
+static uint64_t common_bytes_off(struct supervision *supervision, uint64_t sum_bytes)
+{
+    uint64_t limit = supervision->limits.memory_bytes;
+    uint64_t less =
+        sum_bytes > supervision->common_bytes ? sum_bytes - supervision->common_bytes : 0;
+    if (!exceeds(sum_bytes, limit) ||
+        (!exceeds(less, limit) && now_us() < supervision->next_parts_us))
+        return less;
+    struct tree_use parts = {.spared = supervision->spared};
+    (void)process_tree_walk(getpid(), add_part, &parts);
+    supervision->common_bytes = sum_bytes > parts.memory_bytes ? sum_bytes - parts.memory_bytes : 0;
+    supervision->next_parts_us = now_us() + LOOK_PARTS_US;
+    return parts.memory_bytes;
+}
+
 /* Everything but the number of processes. */
 static enum run_cause look_closely(struct supervision *supervision, uint64_t begin_us)
 {
@@ -221,12 +242,12 @@ static enum run_cause look_closely(struct supervision *supervision, uint64_t beg
         use.scratch = &scratch;
     }
     (void)process_tree_walk(getpid(), add_process, &use);
-    if (exceeds(use.memory_bytes, supervision->limits.memory_bytes)) {
-        use.memory_bytes = 0;
-        (void)process_tree_walk(getpid(), add_part, &use);
-    }
+    use.memory_bytes = common_bytes_off(supervision, use.memory_bytes);
     if (use.memory_bytes > supervision->peak_memory_bytes)
         supervision->peak_memory_bytes = use.memory_bytes;
+    supervision->is_near =
+        exceeds(use.memory_bytes, supervision->limits.memory_bytes / 2) ||
+        (use.scratch && exceeds(use.scratch->bytes, supervision->limits.scratch_bytes / 2));
     return exceeded_limit(supervision, &use);
 }
 
@@ -247,8 +268,11 @@ enum run_cause supervision_look(struct supervision *supervision)
         return RUN_CAUSE_EXIT;
     enum run_cause exceeded = look_closely(supervision, begin_us);
     uint64_t cost_us = time_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_us;
-    supervision->next_close_us = later(cost_us, LOOK_US);
+    bool is_near = supervision->is_near;
+    supervision->next_close_us = later(cost_us, is_near ? LOOK_NEAR_US : LOOK_US);
+    if (is_near)
+        supervision->next_us = supervision->next_close_us;
     if (begin_us >= supervision->next_scratch_us)
-        supervision->next_scratch_us = later(cost_us, LOOK_SCRATCH_US);
+        supervision->next_scratch_us = later(cost_us, is_near ? LOOK_NEAR_US : LOOK_SCRATCH_US);
     return exceeded;
 }

@@ -20,6 +20,9 @@ struct supervision {
     uint64_t next_us;         /* CLOCK_MONOTONIC: when to count the processes, ... */
     uint64_t next_close_us;   /* ... to look at what they have, ... */
     uint64_t next_scratch_us; /* ... and at the directory */
+    uint64_t next_parts_us;   /* when to ask anew what processes have in common, ... */
+    uint64_t common_bytes;    /* ... which was this */
+    bool is_near;             /* looks are more frequent */
     uint64_t peak_memory_bytes;
     uint64_t peak_processes;
 };

@@ -114,6 +114,8 @@ ATTACKS = {
     "make a memory file": "os.memfd_create('x')",
     "write to /dev/shm": "open('/dev/shm/unprivileged-test', 'w'); os.unlink('/dev/shm/unprivileged-test')",
     "write to /tmp": "open('/tmp/unprivileged-test', 'w'); os.unlink('/tmp/unprivileged-test')",
+    "exchange the directory whose files come out": "home = os.getcwd(); os.rename(home, home + '-gone'); os.rename(home + '-gone', home)",
+    "put another beside it": "os.mkdir(os.getcwd() + '-beside'); os.rmdir(os.getcwd() + '-beside')",
     "keep orphans from the init": "call(libc.prctl, 36, 1)",
 }
 

@@ -81,7 +81,8 @@ static void hand_over_files(const struct sandbox *sandbox, bool ordered)
     if (received != sizeof(order) || order != SANDBOX_COLLECT || count != COUNT_OF(fds) ||
         !run_read_description(message, &description))
         return;
-    CLEANUP_CLOSE int home = open(sandbox->places.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int home =
+        open(sandbox->places.home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const struct collection_order collected = {&description.outputs, description.files,
                                                description.file_count, ordered, NULL};
     const struct file_frame_sink sink = file_frames_to_pipe(&frames);

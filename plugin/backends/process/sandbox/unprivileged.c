@@ -157,17 +157,19 @@ int become_first_victim(struct sandbox *sandbox)
     return fd >= 0 && write(fd, "1000", 4) == 4 ? 0 : -1;
 }
 
-/* What the program may read, and its own directory. */
+/* What the program may read, and its places. Not the directory that these are in: another one under
+ * their names would be the init's to collect files from. */
 static int enter_files(const struct sandbox *sandbox)
 {
     char **paths = sandbox->template->read_only_paths;
     size_t count = string_list_count(paths);
-    CLEANUP_FREE struct landlock_rule *rules = calloc(count + 2, sizeof(*rules));
+    CLEANUP_FREE struct landlock_rule *rules = calloc(count + 3, sizeof(*rules));
     if (!rules)
         return -1;
     for (size_t i = 0; i < count; i++)
         rules[i] = (struct landlock_rule){paths[i], LANDLOCK_READ};
-    rules[count++] = (struct landlock_rule){sandbox->directory, LANDLOCK_SCRATCH};
+    rules[count++] = (struct landlock_rule){sandbox->places.home, LANDLOCK_SCRATCH};
+    rules[count++] = (struct landlock_rule){sandbox->places.temporary, LANDLOCK_SCRATCH};
     if (sandbox->files)
         rules[count++] = (struct landlock_rule){sandbox->files, LANDLOCK_READ};
     return landlock_restrict_to(rules, count);

@@ -67,7 +67,7 @@ static bool has_file(const struct run_description *description, const char *path
     return false;
 }
 
-/* In the memory file system of the sandbox; mode none has none, and would write it to a disk. */
+/* In the memory file system of the sandbox. Without one it would be written to a disk. */
 static bool put_in_file(struct call *call, const struct request_secret *secret,
                         const struct secret_value *value, struct error *error)
 {
@@ -75,7 +75,7 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
     char path[sizeof(RUN_HOME "/" SECRETS_DIRECTORY "/") + SECRET_NAME_LIMIT];
     (void)snprintf(path, sizeof(path), RUN_HOME "/" SECRETS_DIRECTORY "/%s", secret->name);
     const char *relative = path + sizeof(RUN_HOME);
-    if (!sandbox_mode_row(call->configuration.mode)->isolation) {
+    if (sandbox_mode_row(call->configuration.mode)->isolation != RUN_ISOLATION_SANDBOX) {
         error_set(error, ERROR_SECRET_UNUSABLE,
                   "the secret \"%s\" is delivered as a file, which mode %s does not have",
                   secret->name, sandbox_mode_name(call->configuration.mode));

@@ -343,6 +343,16 @@ def test_what_cannot_be_had_is_refused_by_name():
         tap.true(result["error"] and result["error"]["hint"], (more, result))
 
 
+def test_no_secret_is_written_to_the_machine():
+    """Where files of a run are on no memory file system of its own. As a variable it comes."""
+    host = Host((*CAPABILITIES, "sandbox.exec.secrets"), {"key": b"a secret value"})
+    for delivery, expected in (("file", "secret_unusable"), ("environment", None)):
+        tap.equal(provider.use_policy({**WITHOUT, "secrets": {"allowed": ["*"], "delivery": {"*": delivery}}}), OK)
+        _, result = provider.invoke({"language": "sh", "code": 'echo ${#KEY}', "secrets": {"KEY": "{{secret:key}}"}}, host)
+        tap.equal((result["error"] or {}).get("code"), expected, result)
+    tap.equal(result["stdout"], "14\n", "positive control")
+
+
 try:
     tap.run(globals())
 finally:

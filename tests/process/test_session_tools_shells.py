@@ -14,7 +14,7 @@ import provider as module
 import tap
 from modes import MODE, Provider, adopt_orphans, merged, own_processes
 from provider import OK
-from tool_host import DENY, ToolHost, add_one, text, tool, value
+from tool_host import DENY, Held, ToolHost, text, tool, value
 
 AMPLE_MS = 120000
 SHELLS = ("sh", "bash")
@@ -114,30 +114,6 @@ def test_each_cell_has_the_tools_that_it_names():
         tap.equal((lines[:2], json.loads(lines[2])["description"], lines[3:], host.calls), (["mail", "mail"], "Sends an answer", ["2"], []), result)
         tap.contains(result["stderr"], "tool: add: unknown_tool: ")
         tap.equal(printed("tool --names; tool --search sends adds", session, tools=two), "add\nmail\nadd\nmail\n")
-
-
-class Held:
-    """An answer to `slow` waits until `release` is called, and one to `wait` until so many calls of `slow` are there."""
-
-    tools = ("slow", "wait", "release", "add")
-
-    def __init__(self, count=1):
-        self.count, self.slow, self.waiting = count, [], None
-
-    def serve(self, host, token, call):
-        if call["name"] == "slow":
-            self.slow.append((token, call["arguments"].get("x", 0)))
-        elif call["name"] == "wait":
-            self.waiting = token
-        elif call["name"] == "release":
-            for held, x in reversed(self.slow):
-                host.reply(held, value({"slow": x}))
-            host.reply(token, value("released"))
-        else:
-            add_one(host, token, call)
-        if self.waiting and len(self.slow) >= self.count:
-            host.reply(self.waiting, value("all are there"))
-            self.waiting = None
 
 
 def test_calls_at_the_same_time_are_all_open():

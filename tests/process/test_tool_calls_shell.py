@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from modes import MODE, Provider, adopt_orphans, merged, run_cases
 from provider import OK, Host
-from tool_host import DENY, AtOnce, ToolHost, add_one, text, value
+from tool_host import DENY, AtOnce, Held, ToolHost, add_one, text, value
 from tool_host import tool as definition
 
 AMPLE_MS = 60000
@@ -53,31 +53,6 @@ def answers(**replies):
             return reply
         host.reply(token, reply)
     return serve
-
-
-class Held:
-    """The tools of a test that says in which order things happen: an answer to `slow` waits until `release` is called, and one to `wait`
-    until so many calls of `slow` are there."""
-
-    tools = ("slow", "wait", "release", "add")
-
-    def __init__(self, count=1):
-        self.count, self.slow, self.waiting = count, [], None
-
-    def serve(self, host, token, call):
-        if call["name"] == "slow":
-            self.slow.append((token, call["arguments"].get("x", 0)))
-        elif call["name"] == "wait":
-            self.waiting = token
-        elif call["name"] == "release":
-            for held, x in reversed(self.slow):
-                host.reply(held, value({"slow": x}))
-            host.reply(token, value("released"))
-        else:
-            add_one(host, token, call)
-        if self.waiting and len(self.slow) >= self.count:
-            host.reply(self.waiting, value("all are there"))
-            self.waiting = None
 
 
 def test_each_form_of_answer():

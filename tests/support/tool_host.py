@@ -94,9 +94,34 @@ class AtOnce:
             host.reply_later(held, reply, 0.01)
 
 
+class Held:
+    """The tools of a test that says in which order things happen: an answer to `slow` waits until `release` is called, and one to `wait`
+    until so many calls of `slow` are there."""
+
+    tools = ("slow", "wait", "release", "add")
+
+    def __init__(self, count=1):
+        self.count, self.slow, self.waiting = count, [], None
+
+    def serve(self, host, token, call):
+        if call["name"] == "slow":
+            self.slow.append((token, call["arguments"].get("x", 0)))
+        elif call["name"] == "wait":
+            self.waiting = token
+        elif call["name"] == "release":
+            for held, x in reversed(self.slow):
+                host.reply(held, value({"slow": x}))
+            host.reply(token, value("released"))
+        else:
+            add_one(host, token, call)
+        if self.waiting and len(self.slow) >= self.count:
+            host.reply(self.waiting, value("all are there"))
+            self.waiting = None
+
+
 def add_one(host, token, call):
     """Answers at once: one more than the argument x."""
     host.reply(token, value(call["arguments"].get("x", 0) + 1))
 
 
-__all__ = ["ALLOW", "DENY", "LATER", "RAW", "AtOnce", "ToolHost", "add_one", "text", "tool", "value"]
+__all__ = ["ALLOW", "DENY", "LATER", "RAW", "AtOnce", "Held", "ToolHost", "add_one", "text", "tool", "value"]

@@ -10,7 +10,6 @@ import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent)]
 
-import builds
 import cases
 import costs
 import excesses

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests with an engine by plan share (fake_engine.py): calls that are answered in bounded time and leave no container, and
 cases that only wait, which run beside each other."""
-import json
 import os
 import pathlib
 import subprocess

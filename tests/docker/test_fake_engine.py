@@ -450,7 +450,7 @@ def test_memory_does_not_grow_with_an_answer():
     measurable()
     usual = None
     for fault in ((None, None), ("version", "huge"), ("info", "huge"), ("inspect", "huge"), ("image", "headers"), ("list", "huge")):
-        with FakeEngine(socket_path, fault) as engine:
+        with FakeEngine(socket_path, fault):
             use_engine()
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             timed()

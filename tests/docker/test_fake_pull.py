@@ -46,7 +46,7 @@ def test_a_pull_reports_its_progress():
 @slow
 def test_a_long_pull_is_waited_for():
     """A line a second, for longer than any other answer may take."""
-    with FakeEngine(socket_path, has_image=False, pull=[part for _ in range(25) for part in (PULL[2], 1.0)]) as engine:
+    with FakeEngine(socket_path, has_image=False, pull=[part for _ in range(25) for part in (PULL[2], 1.0)]):
         use_engine(pull="missing")
         output = provider.invoke(REQUEST, Host())[1]
         provider.reset()
@@ -85,7 +85,7 @@ def test_pull_of_nonsense():
 def test_pull_of_a_million_lines():
     measurable()
     line = json.dumps(PULL[2]).encode() + b"\n"
-    with FakeEngine(socket_path, has_image=False, pull=[line * 10000] * 100) as engine:
+    with FakeEngine(socket_path, has_image=False, pull=[line * 10000] * 100):
         use_engine(pull="missing")
         begin, output = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, timed()[1]
         peak = backend_peak()
@@ -97,7 +97,7 @@ def test_pull_of_a_million_lines():
 
 def test_pull_of_one_line_without_an_end():
     measurable()
-    with FakeEngine(socket_path, has_image=False, pull=[b"{" + b" " * (10 * MEGABYTE)]) as engine:
+    with FakeEngine(socket_path, has_image=False, pull=[b"{" + b" " * (10 * MEGABYTE)]):
         use_engine(pull="missing")
         status, output = timed()
         peak = backend_peak()

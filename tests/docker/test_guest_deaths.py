@@ -15,7 +15,6 @@ os.environ.setdefault("CODE_EXECUTE_SO", str(ROOT / "build" / "plugin" / "code_e
 sys.path[:0] = [str(ROOT / "tests" / name) for name in ("support", "escape")]
 import engine
 import guest
-import modes
 import tap
 from engine_proxy import EngineProxy, Plan, ask, engine_frame
 from modes import Provider

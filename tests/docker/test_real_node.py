@@ -3,7 +3,6 @@
 else. By hand: scripts/with-engine tests/docker/test_real_node.py"""
 import os
 import pathlib
-import re
 import sys
 
 os.environ["CODE_EXECUTE_TEST_MODE"] = "docker"

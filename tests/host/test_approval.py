@@ -3,9 +3,7 @@
 
 import os
 import signal
-import subprocess
 import time
-import unittest
 
 import tap
 from support import HostTest, Terminal

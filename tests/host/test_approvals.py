@@ -5,12 +5,10 @@ and what an approver can do beside yes and no."""
 import hashlib
 import json
 import os
-import re
 import signal
 import sqlite3
 import subprocess
 import time
-import unittest
 
 import tap
 from support import TOOLHOST, HostTest, Terminal

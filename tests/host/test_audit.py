@@ -7,7 +7,6 @@ import os
 import resource
 import stat
 import subprocess
-import unittest
 
 import tap
 from support import TOOLHOST, HostTest

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import tempfile
 import time
-import unittest
 
 import tap
 from support import HostTest

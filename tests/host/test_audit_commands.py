@@ -9,7 +9,6 @@ import os
 import resource
 import subprocess
 import tempfile
-import unittest
 
 import tap
 from support import TOOLHOST, HostTest

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import unittest
 
 import tap
 from support import HostTest

@@ -5,7 +5,6 @@ import datetime
 import json
 import os
 import re
-import unittest
 
 import tap
 from support import HostTest

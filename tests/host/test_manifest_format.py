@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import subprocess
-import unittest
 
 import node_packages
 import tap

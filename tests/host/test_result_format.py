@@ -3,7 +3,6 @@
 
 import json
 import os
-import unittest
 
 import tap
 from support import HostTest

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import time
-import unittest
 
 import tap
 from support import TOOLHOST, HostTest, fixture

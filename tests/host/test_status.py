@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import time
-import unittest
 
 import tap
 from support import TOOLHOST, HostTest

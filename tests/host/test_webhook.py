@@ -11,7 +11,6 @@ import ssl
 import tempfile
 import threading
 import time
-import unittest
 
 import tap
 from certificates import Authority

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import pathlib
-import sys
 import tempfile
 
 import tap

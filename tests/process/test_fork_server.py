@@ -6,7 +6,6 @@ import pathlib
 import signal
 import sys
 import threading
-import time
 
 SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 sys.path[:0] = [str(SUPPORT), str(pathlib.Path(__file__).parents[1] / "faults")]

@@ -3,7 +3,6 @@
 another session, not past a limit, not out of the history, and no call hangs. Each has a control that shows the attack at work."""
 import hashlib
 import json
-import os
 import pathlib
 import subprocess
 import sys

@@ -14,7 +14,7 @@ import provider as module
 import tap
 from modes import MODE, Provider, adopt_orphans, merged, own_processes
 from provider import OK
-from tool_host import DENY, Held, ToolHost, text, tool, value
+from tool_host import Held, ToolHost, add_one, text, tool, value
 
 AMPLE_MS = 120000
 SHELLS = ("sh", "bash")

@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import engine
 import tap
-from modes import MODE, Provider, adopt_orphans, merged, own_processes, run_cases
+from modes import MODE, Provider, adopt_orphans, own_processes, run_cases
 from provider import ACCEPTED, INVALID, NOT_RUN, OK, PENDING, UNKNOWN, Host
 from tool_host import ALLOW, DENY, LATER, RAW, AtOnce, ToolHost, add_one, text, tool, value
 

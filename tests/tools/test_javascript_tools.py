@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import tap
-from peer import (ANSWER, HEAD, IN_FLIGHT, NodePeer, base64_of, echo, frame, listing, of_bytes, of_content, of_error, of_json, of_text, run)
+from peer import (ANSWER, HEAD, IN_FLIGHT, NodePeer, base64_of, echo, frame, of_bytes, of_content, of_error, of_json, of_text, run)
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 RESULT = 1  # kind of frame: results.js

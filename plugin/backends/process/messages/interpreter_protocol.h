@@ -9,12 +9,23 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#include "protocol/run_event.h"
+
+#define RUN_DIRECTORY_SIZE 256 /* of the path of a sandbox's own directory, where it has one */
+
 /* Descriptors of an interpreter that is started in a sandbox, beside 0-2. */
 enum interpreter_fd {
     INTERPRETER_FD_SUPERVISOR = 3,
     INTERPRETER_FD_REPORT,
-    INTERPRETER_FD_ISOLATION, /* a pipe with the struct isolation_report so far */
-    INTERPRETER_FD_PIPE,      /* the other end of its 1 and 2, so that writing does not fail */
+    INTERPRETER_FD_SANDBOX, /* a pipe with the struct adopted_sandbox */
+    INTERPRETER_FD_PIPE,    /* the other end of its 1 and 2, so that writing does not fail */
+};
+
+/* What its payload leaves to an interpreter that is started in its sandbox. */
+struct adopted_sandbox {
+    uint32_t kind;                      /* enum run_isolation */
+    char directory[RUN_DIRECTORY_SIZE]; /* as in struct sandbox; "": there is none */
+    struct isolation_report isolation;  /* so far */
 };
 
 /* Descriptors of an interpreter that is copied. */
@@ -36,9 +47,13 @@ enum fork_server_fd {
 #define FORK_SERVER_READY   'r'
 #define FORK_SERVER_USELESS 'u'
 
-/* The supervisor asks for a copy with this byte and the descriptor of the copy's report. The answer
- * is the struct, with a pidfd if there is a copy. */
+/* The supervisor asks for a copy with this message and the descriptor of the copy's report. The
+ * answer has a pidfd if there is a copy. */
 #define FORK_SERVER_COPY 'c'
+struct fork_server_request {
+    char word;                          /* FORK_SERVER_COPY */
+    char directory[RUN_DIRECTORY_SIZE]; /* of the copy's sandbox; "": it has none */
+};
 struct fork_server_answer {
     int32_t pid; /* in the supervisor's pid namespace; -1 */
     int32_t error_number;

@@ -15,6 +15,7 @@
 
 /* Of the interpreter only its kind: it is the reader. */
 static const struct wire_field fields[] = {
+    NUMBER(isolation, RUN_ISOLATION_COUNT - 1),
     NUMBER(outer_uid_base, UINT32_MAX),
     NUMBER(outer_uid_count, UINT32_MAX),
     NUMBER(network, 1),
@@ -25,6 +26,10 @@ static const struct wire_field fields[] = {
     NUMBER(workspace_id.device, UINT64_MAX),
     NUMBER(workspace_id.inode, UINT64_MAX),
     NUMBER(interpreter.kind, RUN_INTERPRETER_COUNT - 1),
+};
+
+static const struct wire_field file_fields[] = {
+    WIRE_PATH(struct template_message, files, PATH_MAX),
 };
 
 static void put_program(struct wire_writer *writer, const struct seccomp_program *program)
@@ -51,6 +56,7 @@ unsigned char *template_message_encode(const struct template_message *contents, 
     for (size_t i = 0; i < SECCOMP_GUARD_COUNT; i++)
         put_program(&writer, &contents->filters.guard[i]);
     wire_put_bytes(&writer, &contents->outside, sizeof(contents->outside));
+    wire_put_fields(&writer, file_fields, COUNT_OF(file_fields), contents);
     if (writer.failed) {
         free(writer.bytes);
         return NULL;
@@ -71,6 +77,7 @@ static bool decode_template(const unsigned char *bytes, size_t length, struct te
         get_program(&reader, &ret->filters.guard[i]);
     CLEANUP_FREE unsigned char *outside =
         wire_get_bytes(&reader, sizeof(ret->outside), &outside_length);
+    wire_get_fields(&reader, file_fields, COUNT_OF(file_fields), ret);
     if (reader.failed || reader.offset != length || outside_length != sizeof(ret->outside))
         return false;
     memcpy(&ret->outside, outside, sizeof(ret->outside));

@@ -16,6 +16,7 @@ struct template_message {
     struct sandbox_template template;
     struct seccomp_filters filters;
     struct namespaces outside; /* of the supervisor */
+    char *files;               /* interpreter_files_directory() there */
 };
 
 /* A new message, the caller's to free; NULL: no memory. What the template says of the interpreter

@@ -15,6 +15,7 @@
 #include "backends/process/messages/interpreter_protocol.h"
 #include "backends/process/messages/template_message.h"
 #include "backends/process/program/main_program.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox_clone.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
@@ -79,18 +80,17 @@ static _Noreturn void refuse_forks(enum preparation_kind kind, const char *detai
 }
 
 /* The descriptor of the next copy's report; the process ends with the supervisor. */
-static int await_request(void)
+static int await_request(struct fork_server_request *ret)
 {
-    char word = 0;
     int report = -1;
     size_t count = 0;
     ssize_t length;
     do
-        length =
-            channel_receive(FORK_SERVER_FD_SUPERVISOR, &word, sizeof(word), &report, 1, &count);
+        length = channel_receive(FORK_SERVER_FD_SUPERVISOR, ret, sizeof(*ret), &report, 1, &count);
     while (length < 0 && errno == EINTR);
-    if (length != sizeof(word) || word != FORK_SERVER_COPY || count != 1)
+    if (length != sizeof(*ret) || ret->word != FORK_SERVER_COPY || count != 1)
         _exit(0);
+    ret->directory[sizeof(ret->directory) - 1] = '\0';
     return report;
 }
 
@@ -114,7 +114,8 @@ static void check_executable(const struct sandbox *sandbox)
 void fork_server_serve(const char *left_out, void (*before)(void), void (*after)(void),
                        struct sandbox *ret)
 {
-    static struct template_message contents; /* the sandboxes point into it */
+    static struct template_message contents; /* the sandboxes point into both */
+    static struct fork_server_request request;
     struct preparation_outcome outcome;
     if (!find_executable() || !executable_is_roots())
         refuse_forks(PREPARATION_PATH, executable.path);
@@ -122,6 +123,7 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
         refuse_forks(PREPARATION_THREADS, "");
     if (!template_message_read(FORK_SERVER_FD_TEMPLATE, &contents))
         refuse_forks(PREPARATION_FAILED, "");
+    interpreter_files_are_in(contents.files);
     preparation_set(&outcome, left_out[0] != '\0' ? PREPARATION_COPIED_WITHOUT : PREPARATION_COPIED,
                     left_out);
     close_fd(FORK_SERVER_FD_TEMPLATE);
@@ -129,13 +131,14 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
     (void)prctl(PR_SET_DUMPABLE, 0);
     send_outcome(FORK_SERVER_READY, &outcome);
     for (;;) {
-        CLEANUP_CLOSE int report = await_request();
+        CLEANUP_CLOSE int report = await_request(&request);
         int pidfd = -1;
         before();
         pid_t pid = clone_sandbox(flags, &pidfd);
         if (pid == 0) {
             arrange_report(TAKE_FD(report));
-            sandbox_init(&contents.template, &contents.filters, &contents.outside, NULL, ret);
+            sandbox_init(&contents.template, &contents.filters, &contents.outside,
+                         request.directory, ret);
             check_executable(ret);
             return;
         }

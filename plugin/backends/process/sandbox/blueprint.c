@@ -92,8 +92,7 @@ const struct blueprint unprivileged_blueprint = {
     .impossible_layers = LAYERS_ALL & ~LAYERS_UNPRIVILEGED & ~LAYER_BIT(LAYER_CGROUP),
 };
 
-const struct blueprint *blueprint_of(const struct sandbox_template *template)
+const struct blueprint *blueprint_of(uint32_t kind)
 {
-    return template->isolation == RUN_ISOLATION_UNPRIVILEGED ? &unprivileged_blueprint
-                                                             : &namespaces_blueprint;
+    return kind == RUN_ISOLATION_UNPRIVILEGED ? &unprivileged_blueprint : &namespaces_blueprint;
 }

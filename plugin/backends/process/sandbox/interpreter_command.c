@@ -56,12 +56,18 @@ static struct interpreter_file interpreters[RUN_RUNNER_COUNT][16] = {
 static struct interpreter_file tool_command[] = {{.name = TOOL_COMMAND, .executable = true},
                                                  {.name = NULL}};
 
+static char files_directory[PATH_MAX];
+
+void interpreter_files_are_in(const char *directory)
+{
+    (void)snprintf(files_directory, sizeof(files_directory), "%s", directory);
+}
+
 const char *interpreter_files_directory(void)
 {
-    static char directory[PATH_MAX];
     char program[PATH_MAX];
-    if (directory[0] != '\0')
-        return directory;
+    if (files_directory[0] != '\0')
+        return files_directory;
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
     if (length <= 0)
         return NULL;
@@ -70,10 +76,10 @@ const char *interpreter_files_directory(void)
     if (!slash)
         return NULL;
     *slash = '\0';
-    if ((size_t)snprintf(directory, sizeof(directory), "%s/interpreter", program) <
-        sizeof(directory))
-        return directory;
-    directory[0] = '\0';
+    if ((size_t)snprintf(files_directory, sizeof(files_directory), "%s/interpreter", program) <
+        sizeof(files_directory))
+        return files_directory;
+    files_directory[0] = '\0';
     return NULL;
 }
 
@@ -116,10 +122,10 @@ const struct interpreter_file *interpreter_tool_command(void)
 /* Node needs an option to load our script before its program; Python looks for one by itself. An
  * interpreter that is copied is given the full path of its program, as it starts in another
  * directory. */
-char **interpreter_arguments(const struct interpreter_template *interpreter)
+char **interpreter_arguments(const struct interpreter_template *interpreter,
+                             const struct interpreter_place *place)
 {
     static char option[] = "--require";
-    static char script[] = INTERPRETER_FILES_VIEW "/preload.js";
     size_t count = string_list_count(interpreter->argv);
     char **arguments = calloc(count + 3, sizeof(*arguments));
     if (!arguments)
@@ -128,11 +134,12 @@ char **interpreter_arguments(const struct interpreter_template *interpreter)
     arguments[used++] = interpreter->argv[0];
     if (interpreter->kind == RUN_INTERPRETER_NODE) {
         arguments[used++] = option;
-        arguments[used++] = script;
+        if (!place->files || asprintf(&arguments[used++], "%s/preload.js", place->files) < 0)
+            return NULL;
     }
     memcpy(&arguments[used], &interpreter->argv[1], (count - 1) * sizeof(*arguments));
     char **program = &arguments[used - 1 + interpreter->program_argument];
-    if (interpreter->fork && asprintf(program, "%s/%s", RUN_HOME, *program) < 0)
+    if (interpreter->fork && asprintf(program, "%s/%s", place->home, *program) < 0)
         return NULL;
     return arguments;
 }
@@ -146,9 +153,8 @@ static bool is_one_of(const char *const names[][2], size_t count, const char *va
 }
 
 /* Our files, before the policy's own PYTHONPATH. */
-static char *compose_path(const struct interpreter_template *interpreter)
+static char *compose_path(const struct interpreter_template *interpreter, const char *files)
 {
-    const char *files = interpreter->fork ? interpreter_files_directory() : INTERPRETER_FILES_VIEW;
     const char *own = program_find_variable(interpreter->environment, "PYTHONPATH");
     char *path;
     if (!files || asprintf(&path, "%s%s%s", files, own && own[0] ? ":" : "", own ? own : "") < 0)
@@ -156,23 +162,24 @@ static char *compose_path(const struct interpreter_template *interpreter)
     return path;
 }
 
-char **interpreter_environment(const struct interpreter_template *interpreter, const char *trusted)
+char **interpreter_environment(const struct interpreter_template *interpreter,
+                               const struct interpreter_place *place, const char *trusted)
 {
     CLEANUP_FREE char *modules = string_list_join(interpreter->modules, ',');
     CLEANUP_FREE char *named = string_list_join(interpreter->named_modules, ',');
-    CLEANUP_FREE char *path = compose_path(interpreter);
+    CLEANUP_FREE char *path = compose_path(interpreter, place->files);
     char **environment =
         string_list_new(string_list_count(interpreter->environment) + ADDED_OF_PYTHON);
     if (!environment || !modules || !named || !path)
         return NULL;
     const char *const added[ADDED_OF_PYTHON][2] = {
-        {"HOME", interpreter->fork ? NO_HOME : RUN_HOME},
+        {"HOME", interpreter->fork ? NO_HOME : place->home},
         {"CODE_EXECUTE_INTERPRETER", interpreter->fork       ? "copy"
                                      : interpreter->is_trial ? "trial"
                                                              : "wait"},
         {"CODE_EXECUTE_IMPORT", modules},
         {"CODE_EXECUTE_PROGRAM", interpreter->argv[interpreter->program_argument]},
-        {"CODE_EXECUTE_HOME", RUN_HOME},
+        {"CODE_EXECUTE_HOME", place->home},
         {"CODE_EXECUTE_IMPORT_NAMED", named},
         {"CODE_EXECUTE_TRUSTED", trusted},
         {"PYTHONPATH", path},

@@ -25,8 +25,10 @@ struct interpreter_file {
     size_t length;
 };
 
-/* Where the files are on the host, beside the backend's program; NULL where that cannot be told. */
+/* Where the files are on the host, beside the backend's program; NULL where that cannot be told. An
+ * interpreter, which is another program, is told by a message and passes it on. */
 const char *interpreter_files_directory(void);
+void interpreter_files_are_in(const char *directory);
 
 /* The files of a kind of interpreter (enum run_interpreter, also of a runner), ending with a NULL
  * name; NULL with errno where they are missing. Read once by the supervisor; they live as long as
@@ -35,9 +37,21 @@ const struct interpreter_file *interpreter_files(uint32_t kind);
 /* The same of the command that calls tools: one file. */
 const struct interpreter_file *interpreter_tool_command(void);
 
+/* What an interpreter finds its files and its program by. */
+struct interpreter_place {
+    const char *files; /* NULL: they are missing */
+    const char *home;  /* of the run */
+};
+
+/* The home of a copy on a machine without file views, as its original knows it: the kernel puts the
+ * copy's own in its place. */
+#define COPY_HOME "/proc/self/cwd"
+
 /* NULL: no memory. */
-char **interpreter_arguments(const struct interpreter_template *interpreter);
+char **interpreter_arguments(const struct interpreter_template *interpreter,
+                             const struct interpreter_place *place);
 
 /* trusted: the directories that an interpreter that is copied may import from
  * (trusted_path.h), else "". NULL: no memory, or the files are missing. */
-char **interpreter_environment(const struct interpreter_template *interpreter, const char *trusted);
+char **interpreter_environment(const struct interpreter_template *interpreter,
+                               const struct interpreter_place *place, const char *trusted);

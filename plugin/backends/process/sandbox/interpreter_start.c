@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "backends/process/messages/interpreter_protocol.h"
@@ -25,16 +26,19 @@ static int pass_descriptor(int fd, enum interpreter_fd place)
     return fd < 0 || dup2(fd, (int)place) < 0 ? -1 : 0;
 }
 
-/* The read end of a pipe that has the layers in it. */
-static int write_isolation(const struct sandbox *sandbox)
+/* The read end of a pipe that has it in it. */
+static int write_adopted(const struct sandbox *sandbox)
 {
     int ends[2];
+    struct adopted_sandbox adopted = {.kind = sandbox->template->isolation,
+                                      .isolation = sandbox->isolation};
+    (void)snprintf(adopted.directory, sizeof(adopted.directory), "%s",
+                   sandbox->directory ? sandbox->directory : "");
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
     CLEANUP_CLOSE int read_end = ends[0];
     CLEANUP_CLOSE int write_end = ends[1];
-    if (write(write_end, &sandbox->isolation, sizeof(sandbox->isolation)) !=
-        sizeof(sandbox->isolation))
+    if (write(write_end, &adopted, sizeof(adopted)) != sizeof(adopted))
         return -1;
     return TAKE_FD(read_end);
 }
@@ -57,7 +61,7 @@ static int pass_streams(void)
 
 static int pass_descriptors(struct sandbox *sandbox)
 {
-    int isolation = duplicate_above(write_isolation(sandbox));
+    int adopted = duplicate_above(write_adopted(sandbox));
     int supervisor = duplicate_above(sandbox->supervisor);
     int report = duplicate_above(sandbox->report);
     if (report < 0)
@@ -66,7 +70,7 @@ static int pass_descriptors(struct sandbox *sandbox)
     if (pass_descriptor(supervisor, INTERPRETER_FD_SUPERVISOR) < 0 ||
         pass_descriptor(report, INTERPRETER_FD_REPORT) < 0)
         return -1;
-    if (pass_descriptor(isolation, INTERPRETER_FD_ISOLATION) < 0)
+    if (pass_descriptor(adopted, INTERPRETER_FD_SANDBOX) < 0)
         return -1;
     return pass_streams();
 }
@@ -78,8 +82,9 @@ _Noreturn void interpreter_start(struct sandbox *sandbox)
     if (program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_RUNTIME_MISSING, errno,
                           interpreter->argv[0]);
-    char **environment = interpreter_environment(interpreter, "");
-    char **arguments = interpreter_arguments(interpreter);
+    const struct interpreter_place place = {.files = sandbox->files, .home = sandbox->places.home};
+    char **environment = interpreter_environment(interpreter, &place, "");
+    char **arguments = interpreter_arguments(interpreter, &place);
     if (!environment || !arguments)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, ENOMEM, "start the interpreter");
     if (pass_descriptors(sandbox) < 0)

@@ -90,7 +90,7 @@ struct blueprint {
 /* blueprint.c */
 extern const struct blueprint namespaces_blueprint;
 extern const struct blueprint unprivileged_blueprint;
-const struct blueprint *blueprint_of(const struct sandbox_template *template);
+const struct blueprint *blueprint_of(uint32_t kind); /* enum run_isolation */
 
 /* Applies the steps in order. 0, or -1 after the first needed one has failed and was reported. */
 int sandbox_apply(struct sandbox *sandbox, const struct step_list *list);
@@ -98,8 +98,12 @@ int sandbox_apply(struct sandbox *sandbox, const struct step_list *list);
 /* Notes the path that a step is working on, for its error message. */
 void sandbox_detail(struct sandbox *sandbox, const char *text);
 
-/* Body of the first process of a sandbox. Descriptor 3 is the report socket; directory: as in
- * the struct. Returns only in the payload of a copied interpreter (sandbox_template.h), which is
+/* Settles the directory, which lives as long as *sandbox, and the places in it; "": there is none,
+ * and the places are mounts. */
+void sandbox_use_directory(struct sandbox *sandbox, const char *directory);
+
+/* Body of the first process of a sandbox. Descriptor 3 is the report socket; directory: as above.
+ * Returns only in the payload of a copied interpreter (sandbox_template.h), which is
  * then ready: *ret. */
 void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
                   const struct namespaces *outside, const char *directory, struct sandbox *ret);

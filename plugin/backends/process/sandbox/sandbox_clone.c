@@ -36,6 +36,8 @@ pid_t clone_sandbox(unsigned long flags, int *pidfd)
 unsigned long sandbox_namespace_flags(const struct sandbox_template *template)
 {
     unsigned long flags = 0;
+    if (template->isolation == RUN_ISOLATION_UNPRIVILEGED)
+        return 0;
     for (int i = 0; i < NAMESPACE_COUNT; i++)
         if (i != NAMESPACE_NETWORK || !template->network)
             flags |= namespace_kinds[i].flag;

@@ -164,31 +164,38 @@ static void supervise(const struct sandbox *sandbox, struct main_program *progra
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "open the run's directory");
 }
 
-static void begin(const struct sandbox_template *template, const struct seccomp_filters *filters,
-                  const struct namespaces *outside, const char *directory, struct sandbox *ret)
+void sandbox_use_directory(struct sandbox *sandbox, const char *directory)
 {
     static char home[PATH_MAX];
     static char temporary[PATH_MAX];
+    sandbox->places = program_mounted_places;
+    sandbox->files = INTERPRETER_FILES_VIEW;
+    sandbox->directory = NULL;
+    if (!directory[0])
+        return;
+    (void)snprintf(home, sizeof(home), "%s/" OWN_HOME, directory);
+    (void)snprintf(temporary, sizeof(temporary), "%s/" OWN_TEMPORARY, directory);
+    sandbox->places = (struct program_places){.home = home, .temporary = temporary};
+    sandbox->files = interpreter_files_directory();
+    sandbox->directory = directory;
+}
+
+static void begin(const struct sandbox_template *template, const struct seccomp_filters *filters,
+                  const struct namespaces *outside, const char *directory, struct sandbox *ret)
+{
     *ret = (struct sandbox){
-        .blueprint = blueprint_of(template),
-        .places = program_mounted_places,
-        .directory = directory,
+        .blueprint = blueprint_of(template->isolation),
         .template = template,
         .filters = filters,
         .outside = outside,
-        .isolation = {.missing = blueprint_of(template)->impossible_layers},
+        .isolation = {.missing = blueprint_of(template->isolation)->impossible_layers},
         .report = REPORT_FD,
         .inputs = -1,
         .view = -1,
         .listener = -1,
         .proc = -1,
-        .files = directory ? interpreter_files_directory() : INTERPRETER_FILES_VIEW,
     };
-    if (!directory)
-        return;
-    (void)snprintf(home, sizeof(home), "%s/" OWN_HOME, directory);
-    (void)snprintf(temporary, sizeof(temporary), "%s/" OWN_TEMPORARY, directory);
-    ret->places = (struct program_places){.home = home, .temporary = temporary};
+    sandbox_use_directory(ret, directory);
 }
 
 void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,

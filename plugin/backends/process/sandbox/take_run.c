@@ -107,16 +107,17 @@ static void close_at_execve(int fd)
 
 void interpreter_adopt(struct sandbox *ret)
 {
-    ret->blueprint = &namespaces_blueprint;
-    ret->places = program_mounted_places;
+    static struct adopted_sandbox adopted;
     ret->supervisor = INTERPRETER_FD_SUPERVISOR;
     ret->report = INTERPRETER_FD_REPORT;
     close_at_execve(ret->supervisor);
     close_at_execve(ret->report);
-    if (read(INTERPRETER_FD_ISOLATION, &ret->isolation, sizeof(ret->isolation)) !=
-        sizeof(ret->isolation))
-        main_program_fail(ret->report, RUN_FAILURE_INTERNAL, errno, "read the applied layers");
-    close_fd(INTERPRETER_FD_ISOLATION);
+    if (read(INTERPRETER_FD_SANDBOX, &adopted, sizeof(adopted)) != sizeof(adopted))
+        main_program_fail(ret->report, RUN_FAILURE_INTERNAL, errno, "read what the sandbox is");
+    close_fd(INTERPRETER_FD_SANDBOX);
+    ret->blueprint = blueprint_of(adopted.kind);
+    ret->isolation = adopted.isolation;
+    sandbox_use_directory(ret, adopted.directory);
     close_at_execve(INTERPRETER_FD_PIPE);
     has_pipe = true;
 }

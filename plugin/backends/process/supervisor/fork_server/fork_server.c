@@ -63,9 +63,14 @@ static _Noreturn void become_interpreter(const char *path, char *const *argv,
 
 /* The child: checks whether the interpreter may be trusted. That takes some ten milliseconds, for
  * which the supervisor cannot wait. */
-static _Noreturn void start_interpreter(const struct interpreter_template *interpreter,
-                                        const char *path, const int fds[FORK_SERVER_DESCRIPTORS])
+static _Noreturn void start_interpreter(const struct sandbox_template *template, const char *path,
+                                        const int fds[FORK_SERVER_DESCRIPTORS])
 {
+    const struct interpreter_template *interpreter = &template->interpreter;
+    const struct interpreter_place place = {
+        .files = interpreter_files_directory(),
+        .home = template->isolation == RUN_ISOLATION_UNPRIVILEGED ? COPY_HOME : RUN_HOME,
+    };
     struct preparation_outcome outcome = {.kind = PREPARATION_FAILED};
     CLEANUP_FREE char *trusted = interpreter_trust(interpreter, path, &outcome);
     if (!trusted) {
@@ -75,8 +80,8 @@ static _Noreturn void start_interpreter(const struct interpreter_template *inter
         (void)channel_send(fds[FORK_SERVER_FD_SUPERVISOR], words, length, NULL, 0);
         _exit(0);
     }
-    char **environment = interpreter_environment(interpreter, trusted);
-    char **arguments = interpreter_arguments(interpreter);
+    char **environment = interpreter_environment(interpreter, &place, trusted);
+    char **arguments = interpreter_arguments(interpreter, &place);
     if (environment && arguments)
         become_interpreter(path, arguments, environment, fds);
     _exit(1);
@@ -103,7 +108,7 @@ static pid_t fork_interpreter(const struct sandbox_template *template, int templ
     };
     pid_t pid = input < 0 ? -1 : fork();
     if (pid == 0)
-        start_interpreter(interpreter, path, fds);
+        start_interpreter(template, path, fds);
     return pid;
 }
 
@@ -111,12 +116,14 @@ struct fork_server *fork_server_start(const struct sandbox_template *template,
                                       const struct seccomp_filters *filters,
                                       const struct namespaces *outside, uint64_t now)
 {
+    const char *files = interpreter_files_directory();
+    CLEANUP_FREE char *own_files = strdup(files ? files : "");
     const struct template_message contents = {
-        .template = *template, .filters = *filters, .outside = *outside};
+        .template = *template, .filters = *filters, .outside = *outside, .files = own_files};
     CLEANUP_CLOSE int message = write_template_message(&contents);
     CLEANUP_FREE struct fork_server *fork_server = calloc(1, sizeof(*fork_server));
     int pair[2];
-    if (message < 0 || !fork_server ||
+    if (message < 0 || !fork_server || !own_files ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return NULL;
     CLEANUP_CLOSE int own_end = pair[0];
@@ -202,11 +209,13 @@ static int receive_answer(const struct fork_server *fork_server, struct fork_ser
     return 0;
 }
 
-pid_t fork_server_copy(struct fork_server *fork_server, int child_report, int *ret_pidfd)
+pid_t fork_server_copy(struct fork_server *fork_server, const char *directory, int child_report,
+                       int *ret_pidfd)
 {
-    const char word = FORK_SERVER_COPY;
+    struct fork_server_request request = {.word = FORK_SERVER_COPY};
     struct fork_server_answer copy;
-    if (channel_send(fork_server->socket, &word, sizeof(word), &child_report, 1) < 0 ||
+    (void)snprintf(request.directory, sizeof(request.directory), "%s", directory);
+    if (channel_send(fork_server->socket, &request, sizeof(request), &child_report, 1) < 0 ||
         receive_answer(fork_server, &copy, ret_pidfd) < 0) {
         fork_server->state = FORK_SERVER_GONE;
         return -1;

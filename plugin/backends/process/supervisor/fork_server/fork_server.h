@@ -48,9 +48,11 @@ uint64_t fork_server_renewal(const struct fork_server *fork_server,
 bool fork_server_is_old(const struct fork_server *fork_server,
                         const struct interpreter_template *template, uint64_t now);
 
-/* Makes it copy itself into the first process of a sandbox, which becomes a child of the
- * supervisor. Waits for it. The pid and *ret_pidfd, the caller's; -1 with errno. */
-pid_t fork_server_copy(struct fork_server *fork_server, int child_report, int *ret_pidfd);
+/* Makes it copy itself into the first process of a sandbox with that directory ("": none), which
+ * becomes a child of the supervisor. Waits for it. The pid and *ret_pidfd, the caller's; -1 with
+ * errno. */
+pid_t fork_server_copy(struct fork_server *fork_server, const char *directory, int child_report,
+                       int *ret_pidfd);
 
 /* Kills and reaps it, and frees it; NULL is fine. */
 void fork_server_end(struct fork_server *fork_server);

@@ -110,8 +110,7 @@ static _Noreturn void be_sandbox(const struct run_environment *environment,
 {
     struct sandbox sandbox;
     arrange_report(report);
-    sandbox_init(template, &environment->filters, &environment->namespaces,
-                 directory[0] ? directory : NULL, &sandbox);
+    sandbox_init(template, &environment->filters, &environment->namespaces, directory, &sandbox);
     _exit(1);
 }
 
@@ -150,8 +149,8 @@ int launch_sandbox(const struct run_environment *environment,
         return launch_fail(reterr, LAYER_COUNT, errno, "socketpair");
     CLEANUP_CLOSE int report = pair[0];
     CLEANUP_CLOSE int child_report = pair[1];
-    bool has_namespaces = blueprint_of(template)->dies_with_init;
-    unsigned long flags = has_namespaces ? sandbox_namespace_flags(template) : 0;
+    bool has_namespaces = blueprint_of(template->isolation)->dies_with_init;
+    unsigned long flags = sandbox_namespace_flags(template);
     int pidfd = -1;
     if (!has_namespaces && make_directory(template, process, reterr) < 0)
         return -1;
@@ -160,8 +159,9 @@ int launch_sandbox(const struct run_environment *environment,
     (void)interpreter_files_directory();
     if (template->tool_command)
         (void)interpreter_tool_command();
-    pid_t pid = interpreter ? fork_server_copy(interpreter, child_report, &pidfd)
-                            : clone_sandbox(flags, &pidfd);
+    pid_t pid = interpreter
+                    ? fork_server_copy(interpreter, process->directory, child_report, &pidfd)
+                    : clone_sandbox(flags, &pidfd);
     int error = errno;
     if (pid == 0)
         be_sandbox(environment, template, process->directory, child_report);

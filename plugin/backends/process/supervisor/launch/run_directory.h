@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#define RUN_DIRECTORY_SIZE 256
+#include "backends/process/messages/interpreter_protocol.h"
 
 /* Makes one below that directory, for this user alone. 0, or -1 with errno and ret empty: also
  * where the path is too long. */

@@ -60,22 +60,38 @@ static size_t take_fds(struct msghdr *message, int fds[CHANNEL_FDS_LIMIT])
     return count;
 }
 
+static ssize_t receive_once(int socket, struct msghdr *message, int flags)
+{
+    ssize_t length;
+    do
+        length = recvmsg(socket, message, flags);
+    while (length < 0 && errno == EINTR);
+    return length;
+}
+
+/* A peer that closes with a datagram of ours unread leaves ECONNRESET, which the kernel tells
+ * once, and ahead of what the peer has sent before. */
+static ssize_t receive_behind_reset(int socket, struct msghdr *message, int flags)
+{
+    const struct msghdr fresh = *message;
+    ssize_t length = receive_once(socket, message, flags);
+    if (length >= 0 || errno != ECONNRESET)
+        return length;
+    *message = fresh;
+    return receive_once(socket, message, flags);
+}
+
 /* The kernel may report the end of file too early, with and without waiting. It looks for a
  * datagram first and for the peer afterwards (unix_dgram_recvmsg() in net/unix/af_unix.c). A peer
  * that sends and closes in between leaves its last datagram behind. A second read finds it. */
 static ssize_t receive(int socket, struct msghdr *message, int flags)
 {
     const struct msghdr fresh = *message;
-    ssize_t length;
-    do
-        length = recvmsg(socket, message, flags);
-    while (length < 0 && errno == EINTR);
+    ssize_t length = receive_behind_reset(socket, message, flags);
     if (length != 0)
         return length;
     *message = fresh;
-    do
-        length = recvmsg(socket, message, flags | MSG_DONTWAIT);
-    while (length < 0 && errno == EINTR);
+    length = receive_behind_reset(socket, message, flags | MSG_DONTWAIT);
     return length < 0 && errno == EAGAIN ? 0 : length;
 }
 

@@ -46,7 +46,8 @@ int channel_send(int socket, const void *bytes, size_t length, const int *fds, s
 /* Receives one datagram of at most capacity bytes and at most fd_capacity descriptors (all CLOEXEC,
  * the caller's to close; *ret_fd_count of them). The length, 0 at end of file, -1 with errno:
  * EMSGSIZE where the datagram was longer or brought more descriptors (they are closed), EAGAIN on a
- * non-blocking socket with nothing there. */
+ * non-blocking socket with nothing there. A peer that ends with datagrams unread has ended as any
+ * other: what it has sent before comes first. */
 ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size_t fd_capacity,
                         size_t *ret_fd_count);
 

@@ -22,9 +22,6 @@ bool session_run_receive(int events, bool *ret_there, struct run_event *ret)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     ssize_t length = channel_receive_now(events, message, sizeof(message));
-    if (length < 0 &&
-        errno == ECONNRESET) /* it ended before it read an order: told once, and first */
-        length = channel_receive_now(events, message, sizeof(message));
     *ret_there = false;
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return true;

@@ -116,6 +116,30 @@ START_TEST(last_word_is_not_lost)
 }
 END_TEST
 
+static void expect_words_behind_reset(ssize_t (*take)(int socket, char *byte))
+{
+    int pair[2];
+    char byte = 0;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert_int_eq(channel_send(pair[0], "o", 1, NULL, 0), 0); /* an order that comes too late */
+    ck_assert_int_eq(channel_send(pair[1], "s", 1, NULL, 0), 0);
+    ck_assert_int_eq(channel_send(pair[1], "e", 1, NULL, 0), 0);
+    close_fd(pair[1]);
+    ck_assert_int_eq(take(pair[0], &byte), 1);
+    ck_assert_int_eq(byte, 's');
+    ck_assert_int_eq(take(pair[0], &byte), 1);
+    ck_assert_int_eq(byte, 'e');
+    ck_assert_int_eq(take(pair[0], &byte), 0);
+    close_fd(pair[0]);
+}
+
+START_TEST(words_of_a_peer_that_ends_with_an_order_unread)
+{
+    expect_words_behind_reset(receive_now);
+    expect_words_behind_reset(receive);
+}
+END_TEST
+
 START_TEST(nothing_there_is_no_end)
 {
     int pair[2];
@@ -141,6 +165,7 @@ int main(void)
     tcase_set_timeout(cases, 200);
     tcase_add_test(cases, descriptors_travel);
     tcase_add_test(cases, last_word_is_not_lost);
+    tcase_add_test(cases, words_of_a_peer_that_ends_with_an_order_unread);
     tcase_add_test(cases, nothing_there_is_no_end);
     return run_suite("channel", &cases, 1);
 }

@@ -30,7 +30,7 @@ static bool refuse(const struct call *call, struct error *error, const char *why
 static uint32_t runners_of(const struct call *call, enum sandbox_mode mode)
 {
     const struct sandbox_mode_row *row = sandbox_mode_row(mode);
-    return call->request.session ? row->cell_tool_runners : row->tool_runners;
+    return call->request.session ? row->tool_runners & row->session_runners : row->tool_runners;
 }
 
 static bool language_calls(const struct call *call, const struct language *language)

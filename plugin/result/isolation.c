@@ -43,12 +43,23 @@ static void write_missing(struct json_draft *draft, const char *name, const stru
     write_layers(draft, name, applied != 0 ? requested_layers(result->call) & ~applied : 0);
 }
 
+/* What every mode that has layers can say, and then the mode's own. */
+static void write_facts(struct json_draft *draft, const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_boolean(draft, "network", call->request.network);
+    sandbox_mode_row(call->configuration.mode)->write_details(draft, call);
+}
+
 static void write_details(struct json_draft *draft, const char *name, const struct result *result)
 {
-    const struct call *call = result->call;
     json_draft_open(draft, name, '{');
-    if (applied_layers(call) != 0)
-        sandbox_mode_row(call->configuration.mode)->write_details(draft, call);
+    if (applied_layers(result->call) != 0)
+        write_facts(draft, result->call);
     json_draft_close(draft, '}');
 }
 

@@ -63,18 +63,17 @@ struct sandbox_mode_row {
     const char *not_allowed;   /* what to do where the policy does not allow it; NULL: the usual */
     enum sandbox_mode checked_in; /* where content checks run */
 
-    bool has_images;            /* a run comes from an image of the policy's */
-    bool shows_workspace;       /* read-only, without the machine's sockets */
-    bool prepares_interpreter;  /* and can say how */
-    uint32_t session_runners;   /* bits of enum run_interpreter: those that stay between calls */
-    bool keeps_checkpoints;     /* of the cells of a session, by which it is forked as well */
-    uint64_t tells_usage_ms;    /* its backend tells what a cell has spent that has lasted as long;
-                                   0: the gateway can look itself (run/cell_usage.h) */
-    uint32_t tool_runners;      /* the same: those whose programs can call tools of the gateway */
-    uint32_t cell_tool_runners; /* and those whose cells can */
-    bool has_pool;              /* some are kept ready: as many as its pool in the policy says */
-    bool pool_grows;            /* which has "most" and "memory_bytes" */
-    const char *network;        /* whose network a program has, where it has one; NULL: never */
+    bool has_images;           /* a run comes from an image of the policy's */
+    bool shows_workspace;      /* read-only, without the machine's sockets */
+    bool prepares_interpreter; /* and can say how */
+    uint32_t session_runners;  /* bits of enum run_interpreter: those that stay between calls */
+    bool keeps_checkpoints;    /* of the cells of a session, by which it is forked as well */
+    uint64_t tells_usage_ms;   /* its backend tells what a cell has spent that has lasted as long;
+                                  0: the gateway can look itself (run/cell_usage.h) */
+    uint32_t tool_runners;     /* the same: those whose programs and cells can call tools */
+    bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
+    bool pool_grows;           /* which has "most" and "memory_bytes" */
+    const char *network;       /* whose network a program has, where it has one; NULL: never */
 
     /* Reads the mode's section of the policy (NULL: it is not there), a member of its name, into
      * the options that its backend understands (run_description.h). NULL: the policy has none. */
@@ -85,7 +84,7 @@ struct sandbox_mode_row {
     /* What an operator can do where a layer, or a workspace, cannot be had. */
     const char *(*layer_remedy)(enum isolation_layer layer, int error_number);
     const char *(*workspace_remedy)(int error_number); /* NULL: it shows none */
-    /* The members of the result's "isolation.details". NULL: there are none. */
+    /* The mode's own members of the result's "isolation.details". NULL: no run of it has any. */
     void (*write_details)(struct json_draft *draft, const struct call *call);
     /* Adds what a trial has shown of the backend to the mode's object in tool_status(). NULL:
      * nothing. */

@@ -25,13 +25,7 @@ static void write_or_null(struct json_draft *draft, const char *name, const char
 
 static void write_details(struct json_draft *draft, const struct call *call)
 {
-    const struct isolation_report *report = &call->outcome.ended.isolation;
     const struct engine_report engine = engine_report_read(&call->outcome.ended.details);
-    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
-    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
-    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
-    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
-    json_draft_boolean(draft, "network", call->request.network);
     write_or_null(draft, "engine", engine.name);
     write_or_null(draft, "engine_version", engine.version);
     write_or_null(draft, "engine_api", engine.api);
@@ -78,9 +72,6 @@ const struct sandbox_mode_row docker_mode = {
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .cell_tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                         SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                         SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
     .keeps_checkpoints = true,
     .tells_usage_ms = 100, /* a question takes half a millisecond */
     .has_pool = true,

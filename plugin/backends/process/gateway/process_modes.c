@@ -65,12 +65,7 @@ static const char *remedy_for_workspace(int error_number)
 static void write_details(struct json_draft *draft, const struct call *call)
 {
     const struct isolation_report *report = &call->outcome.ended.isolation;
-    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
-    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
-    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
-    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
     json_draft_integer(draft, "outer_uid", report->outer_uid);
-    json_draft_boolean(draft, "network", call->request.network);
     json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
 }
 
@@ -90,9 +85,6 @@ const struct sandbox_mode_row process_mode = {
     .tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                     SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                     SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .cell_tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                         SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                         SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),

@@ -49,11 +49,6 @@ static void write_supervised(struct json_draft *draft, const struct isolation_re
 static void write_details(struct json_draft *draft, const struct call *call)
 {
     const struct isolation_report *report = &call->outcome.ended.isolation;
-    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
-    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
-    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
-    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
-    json_draft_boolean(draft, "network", false);
     json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
     write_supervised(draft, report);
 }

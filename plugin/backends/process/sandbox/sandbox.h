@@ -21,9 +21,6 @@
 
 #define SANDBOX_UID  1000 /* the user and group inside, whoever it is outside */
 #define SANDBOX_HOME RUN_HOME
-/* In a directory of its own on the machine, where there is no file view. */
-#define OWN_HOME      "home"
-#define OWN_TEMPORARY "tmp"
 
 struct blueprint;
 
@@ -31,8 +28,8 @@ struct sandbox {
     const struct blueprint *blueprint;
     struct program_places places;
     pid_t guardian;        /* unprivileged.c; 0: there is none */
-    const char *directory; /* the sandbox's own on the machine, with both places; NULL: they are
-                              mounts */
+    const char *directory; /* the sandbox's own on the machine (own_directory.h); NULL: its places
+                              are mounts */
     const struct sandbox_template *template;
     const struct run_description *description; /* NULL until it has its run */
     const struct seccomp_filters *filters;

@@ -21,11 +21,11 @@
 #include "backends/process/program/whole_tree.h"
 #include "backends/process/sandbox/cell_files.h"
 #include "backends/process/sandbox/interpreter_command.h"
+#include "backends/process/sandbox/own_directory.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/sandbox/session_program.h"
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
-#include "guest/files/file_walk.h"
 #include "protocol/channel.h"
 
 #define REPORT_FD 3
@@ -114,7 +114,7 @@ static void leave_nothing(const struct sandbox *sandbox)
         return;
     end_tree(&unsent);
     if (sandbox->directory)
-        remove_tree(sandbox->directory);
+        own_directory_remove(sandbox->directory);
 }
 
 static _Noreturn void see_to_its_end(const struct sandbox *sandbox, struct main_program *program)

@@ -19,6 +19,7 @@
 #include "backends/process/program/supervision.h"
 #include "backends/process/program/whole_tree.h"
 #include "backends/process/sandbox/interpreter_command.h"
+#include "backends/process/sandbox/own_directory.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
@@ -121,27 +122,32 @@ int enter_outer_domain(struct sandbox *sandbox)
 
 /* In the outer domain as well, it does one thing, once: what the kernel does for a pid namespace.
  */
-static _Noreturn void guard(int init)
+static _Noreturn void guard(int init, int lock)
 {
     struct pollfd end = {.fd = init, .events = POLLIN};
     if (dup2(init, STDIN_FILENO) == STDIN_FILENO)
         end.fd = STDIN_FILENO;
-    (void)close_range(STDIN_FILENO + 1, ~0U, 0);
+    if (lock < 0 || dup2(lock, STDOUT_FILENO) < 0)
+        close_fd(STDOUT_FILENO);
+    (void)close_range(STDOUT_FILENO + 1, ~0U, 0);
     while (poll(&end, 1, -1) < 0 && errno == EINTR)
         ;
     (void)kill(-1, SIGKILL);
     _exit(0);
 }
 
-/* The init. Should it be killed, by hand or for memory, the tree must not live on. */
+/* The init. Should it be killed, by hand or for memory, the tree must not live on. As long as one
+ * of the two lives, no other gateway takes the run's directory for a dead one's; the lock is closed
+ * in the payload before its program begins. */
 int start_guardian(struct sandbox *sandbox)
 {
+    int lock;
     CLEANUP_CLOSE int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    if (own < 0)
+    if (own < 0 || own_directory_hold(sandbox->directory, &lock) < 0)
         return -1;
     sandbox->guardian = fork();
     if (sandbox->guardian == 0)
-        guard(own);
+        guard(own, lock);
     return sandbox->guardian < 0 ? -1 : 0;
 }
 

@@ -384,7 +384,6 @@ void run_abandon(struct run *run)
 struct sandbox_handle *run_free(struct run *run)
 {
     struct sandbox_handle *process = run->process;
-    run_directory_remove(run->directory);
     close_fd(run->socket);
     free(run);
     return process;

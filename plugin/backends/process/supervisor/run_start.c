@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
-#include "backends/process/supervisor/launch/run_directory.h"
 #include "backends/process/supervisor/run_state.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
@@ -44,6 +43,8 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
         return launch_fail(reterr, LAYER_COUNT, ENOMEM, "no memory for the run");
     /* The payload reads its own copy; what stays here would be copied into every sandbox. */
     run_description_clear_program(description);
+    if (description->isolation == RUN_ISOLATION_UNPRIVILEGED)
+        reaper_sweep(pool->reaper, template.scratch_directory);
     run->process = pool_obtain(pool, &template, run->started_us, &run->event.origin, reterr);
     if (!run->process)
         return -1;
@@ -63,13 +64,11 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
     return launch_fail(reterr, LAYER_COUNT, errno, "hand the run over");
 }
 
-static int start_unconfined(struct run *run, struct run_description *description, const int *fds,
-                            struct launch_failure *reterr)
+static int start_unconfined(struct run *run, struct pool *pool, struct run_description *description,
+                            const int *fds, struct launch_failure *reterr)
 {
     run->unconfined = true;
-    if (run_directory_make("/tmp", run->directory) < 0)
-        return launch_fail(reterr, LAYER_COUNT, errno, "make the working directory");
-    run->process = sandbox_handle_make_unconfined(description, run->directory, fds, reterr);
+    run->process = sandbox_handle_make_unconfined(pool->environment, description, fds, reterr);
     return run->process ? 0 : -1;
 }
 
@@ -99,7 +98,7 @@ static int start_process(struct run *run, struct pool *pool, const int *fds)
     run->outlives_first = description.isolation != RUN_ISOLATION_SANDBOX;
     struct launch_failure failure;
     int result = description.isolation == RUN_ISOLATION_NONE
-                     ? start_unconfined(run, &description, fds, &failure)
+                     ? start_unconfined(run, pool, &description, fds, &failure)
                      : start_sandbox(run, pool, &description, fds, &failure);
     if (result < 0)
         fail_launch(run, &failure);
@@ -121,7 +120,6 @@ struct run *run_start(struct pool *pool, uint32_t slot, const int fds[RUN_FD_COU
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + START_LIMIT_US;
     if (start_process(run, pool, fds) < 0) {
-        run_directory_remove(run->directory);
         run_event_send(fds[RUN_FD_EVENTS], &run->event);
         run_fds_close(fds);
         *ret_failed = run->process;

@@ -44,8 +44,7 @@ struct run {
     struct run_evidence before;   /* the counts of the cells that were undone */
     bool has_checkpoints;         /* may have had: its init is told of each cell */
     struct run_evidence evidence;
-    struct run_event event;             /* ENDED, as it builds up */
-    char directory[RUN_DIRECTORY_SIZE]; /* of an unconfined run */
+    struct run_event event; /* ENDED, as it builds up */
 };
 
 /* run.c: where the run may have left files, its init kills the tree and lives on to hand them over.

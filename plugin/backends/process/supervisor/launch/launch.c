@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,30 +113,16 @@ static _Noreturn void be_sandbox(const struct run_environment *environment,
     _exit(1);
 }
 
-static int make_part(const char *directory, const char *name)
-{
-    char path[RUN_DIRECTORY_SIZE + sizeof("/" OWN_TEMPORARY) + sizeof(OWN_HOME)];
-    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
-    return mkdir(path, 0700);
-}
-
-/* Where the policy says, or in the first usual place that lets it: a read-only machine has
- * /dev/shm.
- */
+/* In the first of its places that lets it. */
 static int make_directory(const struct sandbox_template *template, struct sandbox_handle *process,
                           struct launch_failure *reterr)
 {
-    const char *const usual[] = {"/tmp", "/dev/shm"};
-    const char *const chosen[] = {template->scratch_directory};
-    bool is_chosen = template->scratch_directory[0] != '\0';
-    const char *const *places = is_chosen ? chosen : usual;
-    size_t count = is_chosen ? COUNT_OF(chosen) : COUNT_OF(usual);
-    for (size_t i = 0; i < count && !process->directory[0]; i++)
-        (void)run_directory_make(places[i], process->directory);
-    if (!process->directory[0] || make_part(process->directory, OWN_HOME) < 0 ||
-        make_part(process->directory, OWN_TEMPORARY) < 0)
-        return launch_fail(reterr, LAYER_COUNT, errno, "make the run's directory");
-    return 0;
+    const char *places[RUN_DIRECTORY_PLACES];
+    size_t count = run_directory_places(template->scratch_directory, places);
+    for (size_t i = 0; i < count; i++)
+        if (run_directory_make_own(places[i], &process->directory) == 0)
+            return 0;
+    return launch_fail(reterr, LAYER_COUNT, errno, "make the run's directory");
 }
 
 int launch_sandbox(const struct run_environment *environment,
@@ -160,11 +145,11 @@ int launch_sandbox(const struct run_environment *environment,
     if (template->tool_command)
         (void)interpreter_tool_command();
     pid_t pid = interpreter
-                    ? fork_server_copy(interpreter, process->directory, child_report, &pidfd)
+                    ? fork_server_copy(interpreter, process->directory.path, child_report, &pidfd)
                     : clone_sandbox(flags, &pidfd);
     int error = errno;
     if (pid == 0)
-        be_sandbox(environment, template, process->directory, child_report);
+        be_sandbox(environment, template, process->directory.path, child_report);
     if (pid < 0)
         return launch_fail(
             reterr, error == EAGAIN || error == ENOMEM ? LAYER_COUNT : refused_namespace(flags),
@@ -182,9 +167,8 @@ int launch_sandbox(const struct run_environment *environment,
     return 0;
 }
 
-int launch_unconfined(struct run_description *description, const char *directory,
-                      const int fds[RUN_FD_COUNT], struct sandbox_handle *process,
-                      struct launch_failure *reterr)
+int launch_unconfined(struct run_description *description, const int fds[RUN_FD_COUNT],
+                      struct sandbox_handle *process, struct launch_failure *reterr)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -198,7 +182,7 @@ int launch_unconfined(struct run_description *description, const char *directory
     if (pid == 0) {
         arrange_streams(fds, child_report);
         keep_descriptors(fds, child_report);
-        unconfined_keep(description, directory);
+        unconfined_keep(description, process->directory.path);
     }
     process->pid = pid;
     process->pidfd = pidfd;

@@ -15,8 +15,7 @@ int launch_sandbox(const struct run_environment *environment,
                    const struct sandbox_template *template, struct fork_server *interpreter,
                    struct sandbox_handle *process, struct launch_failure *reterr);
 
-/* The same for a subreaper, without any layer. The child takes what is secret in its copy of the
- * description; the descriptors stay the caller's. */
-int launch_unconfined(struct run_description *description, const char *directory,
-                      const int fds[RUN_FD_COUNT], struct sandbox_handle *process,
-                      struct launch_failure *reterr);
+/* The same for a subreaper, without any layer; process has its directory. The child takes what is
+ * secret in its copy of the description; the descriptors stay the caller's. */
+int launch_unconfined(struct run_description *description, const int fds[RUN_FD_COUNT],
+                      struct sandbox_handle *process, struct launch_failure *reterr);

@@ -16,12 +16,18 @@
 #include "backends/process/supervisor/launch/launch.h"
 #include "base/cleanup.h"
 
-static struct sandbox_handle *new_process(struct launch_failure *reterr)
+struct sandbox_handle *sandbox_handle_new(void)
 {
     struct sandbox_handle *process = calloc(1, sizeof(*process));
     if (process)
-        process->pidfd = process->report = -1;
-    else
+        process->pidfd = process->report = process->directory.lock = -1;
+    return process;
+}
+
+static struct sandbox_handle *new_process(struct launch_failure *reterr)
+{
+    struct sandbox_handle *process = sandbox_handle_new();
+    if (!process)
         (void)launch_fail(reterr, LAYER_COUNT, ENOMEM, "no memory for the run");
     return process;
 }
@@ -53,15 +59,20 @@ struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
     return NULL;
 }
 
-struct sandbox_handle *sandbox_handle_make_unconfined(struct run_description *description,
-                                                      const char *directory,
+struct sandbox_handle *sandbox_handle_make_unconfined(struct run_environment *environment,
+                                                      struct run_description *description,
                                                       const int fds[RUN_FD_COUNT],
                                                       struct launch_failure *reterr)
 {
-    CLEANUP_FREE struct sandbox_handle *process = new_process(reterr);
-    if (!process || launch_unconfined(description, directory, fds, process, reterr) < 0)
+    struct sandbox_handle *process = new_process(reterr);
+    if (!process)
         return NULL;
-    return TAKE_POINTER(process);
+    if (run_directory_make("/tmp", &process->directory) < 0)
+        (void)launch_fail(reterr, LAYER_COUNT, errno, "make the working directory");
+    else if (launch_unconfined(description, fds, process, reterr) == 0)
+        return process;
+    sandbox_handle_free(environment, process);
+    return NULL;
 }
 
 /* Where the program is another user, reopening /dev/stdout needs the pipe to be its own. */
@@ -133,7 +144,7 @@ void sandbox_handle_free(struct run_environment *environment, struct sandbox_han
 {
     if (process->has_place)
         run_environment_give_place(environment, process->place.number);
-    run_directory_remove(process->directory);
+    run_directory_clear(&process->directory);
     close_fd(process->pidfd);
     close_fd(process->report);
     free(process);

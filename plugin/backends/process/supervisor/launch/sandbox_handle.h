@@ -20,9 +20,9 @@ struct sandbox_handle {
     int report;                  /* likewise */
     bool has_place;
     struct sandbox_place place;
-    char directory[RUN_DIRECTORY_SIZE]; /* of a sandbox without a file view, else "" */
-    struct cgroup cgroup;               /* version 0 of a subreaper */
-    struct run_limits limits;           /* those of the group so far */
+    struct run_directory directory; /* of a run without a file view */
+    struct cgroup cgroup;           /* version 0 of a subreaper */
+    struct run_limits limits;       /* those of the group so far */
 };
 
 /* Makes a sandbox, which then makes itself ready; a copy of interpreter where one is given. NULL:
@@ -43,13 +43,16 @@ int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_lim
                             bool collects, const int fds[RUN_FD_COUNT],
                             struct isolation_report *ret);
 
-struct sandbox_handle *sandbox_handle_make_unconfined(struct run_description *description,
-                                                      const char *directory,
+struct sandbox_handle *sandbox_handle_make_unconfined(struct run_environment *environment,
+                                                      struct run_description *description,
                                                       const int fds[RUN_FD_COUNT],
                                                       struct launch_failure *reterr);
+
+/* Of no process yet. NULL: no memory. */
+struct sandbox_handle *sandbox_handle_new(void);
 
 void sandbox_handle_signal(const struct sandbox_handle *process, int signal);
 /* Has it sent anything, or ended? */
 bool sandbox_handle_stirs(const struct sandbox_handle *process);
-/* Frees one that is reaped and has no group any more. */
+/* Frees one that is reaped and has neither a group nor what a program has written any more. */
 void sandbox_handle_free(struct run_environment *environment, struct sandbox_handle *process);

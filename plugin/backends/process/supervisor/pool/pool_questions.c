@@ -62,10 +62,16 @@ static void find_outcome(struct pool *pool, const struct sandbox_template *templ
         *ret = warm_pool->fork_server->outcome;
 }
 
-/* The sweep itself was the supervisor's first act. */
-static void answer_sweep(const struct cgroup_base *base, struct run_event *ret)
+/* The sweep of groups was the supervisor's first act. */
+static void answer_sweep(const struct run_description *description, struct pool *pool,
+                         struct run_event *ret)
 {
-    ret->swept = base->swept;
+    CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
+    const struct cgroup_base *base = &pool->environment->cgroups;
+    if (description->isolation == RUN_ISOLATION_UNPRIVILEGED &&
+        sandbox_template_of(description, &template))
+        reaper_sweep(pool->reaper, template.scratch_directory);
+    ret->swept = base->swept + pool->reaper->strays;
     ret->unswept = base->unswept;
 }
 
@@ -96,7 +102,7 @@ bool pool_answer_question(struct pool *pool, const struct run_description *descr
     ret->cause = RUN_CAUSE_EXIT;
     ret->exit_code = 0;
     if (description->purpose == RUN_PURPOSE_SWEEP)
-        answer_sweep(&pool->environment->cgroups, ret);
+        answer_sweep(description, pool, ret);
     else
         answer_preparation(description, pool, ret);
     return true;

@@ -20,6 +20,7 @@ OPEN = {"SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"]}
 KEPT = {"bpf", "fanotify_init", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount", "open_tree", "perf_event_open",
         "pivot_root", "quotactl", "setdomainname", "sethostname", "setns", "syslog", "umount", "umount2", "unshare"}
 NEW_USER = 0x10000000  # CLONE_NEWUSER
+RUNS, STORMS = (1000, 100) if os.environ.get("CODE_EXECUTE_TEST_LONG") == "1" else (40, 3)
 PATHS = {str(path): f"{path}:{path}:ro" for path in (pathlib.Path("/usr"), BUILD.resolve(), HERE.parents[1].resolve())}
 
 
@@ -103,6 +104,14 @@ def test_nothing_is_asked_for_without_namespaces():
     code, out, errors = restricted("--plugin", os.environ["CODE_EXECUTE_SO"], "--sandbox", "process", "run", "--approve", "always", "-c", "print(1)")
     tap.true(code != 0 and out == "", "the built-in policy runs nothing there")
     tap.contains(errors, "sandbox_unavailable: user_namespace")
+
+
+def test_the_gateway_may_be_the_first_process():
+    """And wait for nothing: no process of a run becomes its child, and no signal about one reaches it."""
+    code, out, errors = inside(["python3", str(HERE / "first_process.py"), str(IN_CONTAINER), str(RUNS), str(STORMS)],
+                               {**RESTRICTED, "PidsLimit": 48, "Memory": 512 << 20, "Tmpfs": {"/tmp": "size=64m,mode=1777"}}, "65534")
+    tap.equal(code, 0, errors)
+    tap.equal(json.loads(out), {"wrong": [], "directories": []}, errors)
 
 
 def test_an_open_profile_runs():

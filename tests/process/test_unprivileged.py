@@ -21,7 +21,7 @@ from provider import OK, Host
 
 USER = int(os.environ.get("PROCESS_TEST_UID", "0"))
 STORMS = 1000 if os.environ.get("CODE_EXECUTE_TEST_LONG") == "1" else 20
-MARK = "UNPRIVILEGED_TEST_MARK"
+MARK = f"UNPRIVILEGED_TEST_MARK_{os.getpid()}"  # this test's, and no other's that runs meanwhile
 CAPABILITIES = ("sandbox.exec", "sandbox.exec.mode.unprivileged", "sandbox.exec.mode.none", "sandbox.exec.limits.extended")
 LIMITS = {"memory_bytes": 96 << 20, "processes": 16, "scratch_bytes": 16 << 20, "scratch_inodes": 500, "wall_ms": 20000}
 WITHOUT = json.loads((ROOT / "policies" / "in-container.json").read_text())
@@ -46,7 +46,7 @@ def become():
 
 become()
 provider = abi.Provider()
-HOME = pathlib.Path(tempfile.mkdtemp(prefix="unprivileged-test-", dir="/var/tmp"))
+HOME = pathlib.Path(tempfile.mkdtemp(prefix="unprivileged-test-", dir=os.environ.get("UNPRIVILEGED_TEST_DIRECTORY", "/var/tmp")))
 
 
 def run(code, policy=None, language="python", **request):

@@ -26,8 +26,8 @@ API = "/v1.41"
 
 
 class Connection(http.client.HTTPConnection):
-    def __init__(self):
-        super().__init__("engine", timeout=60)
+    def __init__(self, timeout=60):
+        super().__init__("engine", timeout=timeout)
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
@@ -35,17 +35,17 @@ class Connection(http.client.HTTPConnection):
         self.sock.connect(HOST.removeprefix("unix://"))
 
 
-def answer(path, method="GET", body=None):
+def answer(path, method="GET", body=None, timeout=60):
     """The status and the body."""
-    connection = Connection()
+    connection = Connection(timeout)
     text = json.dumps(body) if body is not None else None
     connection.request(method, API + path, text, {"Content-Type": "application/json"} if text else {})
     response = connection.getresponse()
     return response.status, response.read()
 
 
-def ask(path, method="GET", body=None):
-    return answer(path, method, body)[1]
+def ask(path, method="GET", body=None, timeout=60):
+    return answer(path, method, body, timeout)[1]
 
 
 def is_podman():
@@ -53,7 +53,7 @@ def is_podman():
 
 
 def needed(podman=False):
-    """Skips the whole program, with the reason, where there is no such engine to test on."""
+    """Skips the whole program, with the reason, where there is no such engine to test on; podman None: of either kind."""
     backend = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).with_name("code-execute-docker")
     if not backend.exists():
         tap.skip_all("built without the docker backend (libcurl)")
@@ -65,7 +65,7 @@ def needed(podman=False):
         status = answer(f"/images/{IMAGE}/json")[0]
     except OSError as error:
         tap.skip_all(f"no engine answers at {HOST}: {error}")
-    if podman != is_podman():
+    if podman not in (None, is_podman()):
         tap.skip_all("the engine is no podman (scripts/with-engine --podman gives one)" if podman else
                      "the engine is podman, which docker mode refuses (test_podman.py)")
     if status != 200:

@@ -24,6 +24,10 @@ BWRAP = ["/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--new-session"
          "--ro-bind", "/etc/alternatives", "/etc/alternatives", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
          "--tmpfs", "/home/sandbox", "--chdir", "/home/sandbox", "--setenv", "PATH", "/usr/bin:/bin"]
 
+# What stands beside process mode without namespaces: sandlock has Landlock, a filter and a supervisor as well, for each command anew.
+SANDLOCK = ["run", "--clean-env", "--max-memory", "512M", "--max-processes", "64", *(part for path in
+            ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives") for part in ("--fs-read", path)), "--"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Program:
@@ -89,6 +93,13 @@ CASES = [
 ]
 
 
+def others(case):
+    """Of each: its name, its program, the arguments before the command, and the reason where there is no program."""
+    yield "bwrap", shutil.which("bwrap", path="/usr/bin"), BWRAP[1:], "bwrap is not installed"
+    if case.policies is UNPRIVILEGED:
+        yield "sandlock", shutil.which("sandlock"), SANDLOCK, "sandlock is not in PATH (cargo install sandlock-cli)"
+
+
 def process_contestants(case):
     """The contestants of a case of process mode, and why those that are missing are."""
     command = list(case.program.command)
@@ -99,6 +110,10 @@ def process_contestants(case):
         raise Absent(f"{command[0]} has no module {case.program.module}")
     contestants = [{"name": OURS, "request": {"language": case.program.language, "code": case.program.code}},
                    {"name": "bare", "argv": command}]
-    if not shutil.which("bwrap", path="/usr/bin"):
-        return contestants, {"bwrap": "bwrap is not installed"}
-    return contestants + [{"name": "bwrap", "argv": BWRAP + command}], {}
+    absent = {}
+    for name, program, arguments, missing in others(case):
+        if program:
+            contestants.append({"name": name, "argv": [program, *arguments, *command]})
+        else:
+            absent[name] = missing
+    return contestants, absent

@@ -116,6 +116,9 @@ ATTACKS = {
     "exchange the directory whose files come out": "home = os.getcwd(); os.rename(home, home + '-gone'); os.rename(home + '-gone', home)",
     "put another beside it": "os.mkdir(os.getcwd() + '-beside'); os.rmdir(os.getcwd() + '-beside')",
     "keep orphans from the init": "call(libc.prctl, 36, 1)",
+    "take the disk without writing": "f = open('file', 'w'); call(libc.fallocate, f.fileno(), 1, ctypes.c_long(0), ctypes.c_long(1 << 24))",
+    "make a socket that holds more": "socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)",
+    "make a set of rules": "call(libc.syscall, 444, struct.pack('QQ', 0, 3), 16, 0)",
 }
 
 
@@ -185,6 +188,7 @@ def test_layers_are_told():
 
 # What exceeds a limit, and the cause that the result tells; each within its limit is below.
 HOLD = "import os, time\ndef hold(size):\n    x = bytearray(size)\n    x[::4096] = b'x' * len(x[::4096])\n    return x\n"
+HIDE = "k = []\nfor i in range(30):\n    f = open('f', 'wb'); f.write(b'x' * (1 << 20)); f.flush(); os.unlink('f'); k.append(f)\ntime.sleep(15)"
 EXCESSES = {
     "memory of one process": ("memory_limit", HOLD + "kept = [hold(4 << 20) for i in range(60)]"),
     "memory of several": ("memory_limit", HOLD + "for i in range(4):\n    if os.fork() == 0:\n        x = hold(40 << 20); time.sleep(15); os._exit(0)\ntime.sleep(15)"),
@@ -194,12 +198,28 @@ EXCESSES = {
     "files": ("disk_full", "import time\nfor i in range(30): open(f'f{i}', 'wb').write(b'x' * (1 << 20))\ntime.sleep(15)"),
     "deleted files": ("disk_full", "import os, time\nk = []\nfor i in range(30):\n    f = open('f', 'wb'); f.write(b'x' * (1 << 20)); f.flush(); os.unlink('f'); k.append(f)\ntime.sleep(15)"),
     "files behind a closed directory": ("disk_full", "import os, time\nos.mkdir('d'); d = os.open('d', os.O_PATH)\nfor i in range(30): open(f'd/f{i}', 'wb').write(b'x' * (1 << 20))\nos.chmod('d', 0)\ntime.sleep(15)"),
+    "deleted files of a program that nobody may read":
+        ("disk_full", "import os, shutil\nshutil.copy(os.path.realpath('/usr/bin/python3'), 'p'); os.chmod('p', 0o111)\n"
+                      f"os.execv('p', ['p', '-c', {'import os, time' + chr(10) + HIDE!r}])"),
+    "deleted files beside a deep directory":
+        ("disk_full", "import os, time\nf = open('f', 'wb'); f.write(b'x'); f.flush(); os.unlink('f')\n"
+                      "for i in range(300): os.mkdir('d'); os.chdir('d')\ntime.sleep(15)"),
+    "page tables":
+        ("memory_limit", "import ctypes, time\nlibc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p\nsize = 80 << 30\n"
+                         "page = libc.mmap(None, ctypes.c_size_t(size), 1, 0x4022, -1, ctypes.c_long(0))\n"
+                         "libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(size), 15)\n"  # else huge pages of zeroes need no tables
+                         "for i in range(0, size, 2 << 20): ctypes.c_char.from_address(page + i).value\ntime.sleep(15)"),
+    "sockets":
+        ("memory_limit", "import os, socket, time\nfor i in range(4):\n    if os.fork() == 0:\n"
+                         "        k = [socket.socketpair() for i in range(100)]; time.sleep(15); os._exit(0)\ntime.sleep(15)"),
     "names of files": ("disk_full", "import time\nfor i in range(900): open(f'f{i}', 'w')\ntime.sleep(15)"),
 }
 WITHIN = {
     "memory": HOLD + "x = hold(40 << 20); print('kept')",
     "memory that copies have in common": HOLD + "x = hold(40 << 20)\nfor i in range(5):\n    if os.fork() == 0: time.sleep(0.5); os._exit(len(x) == 0)\n"
                                          "while True:\n    try: os.wait()\n    except ChildProcessError: break\nprint('kept')",
+    "memory that is lent to a program's start": HOLD + "import subprocess\nx = hold(60 << 20)\nfor i in range(200): subprocess.run(['/bin/true'])\nprint('kept')",
+    "sockets": "import socket, time\nk = [socket.socketpair() for i in range(40)]; time.sleep(0.1); print('kept')",
     "files": "for i in range(8): open(f'f{i}', 'wb').write(b'x' * (1 << 20))\nimport time; time.sleep(0.5); print('kept')",
     "processes": "import threading, time\nfor i in range(10): threading.Thread(target=time.sleep, args=(0.1,)).start()\nprint('kept')",
 }

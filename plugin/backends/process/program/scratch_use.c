@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/process/program/process_memory.h"
 #include "base/cleanup.h"
 
 #define DEPTH_MOST  256 /* of directories; what is deeper counts as too much */
@@ -29,7 +30,8 @@ static void close_directory(DIR **directory)
 
 static bool is_full(const struct walk *walk)
 {
-    return walk->most_inodes != 0 && walk->use->inodes > walk->most_inodes;
+    return walk->use->is_beyond_count ||
+           (walk->most_inodes != 0 && walk->use->inodes > walk->most_inodes);
 }
 
 /* The descriptor is of that directory and no link. */
@@ -76,7 +78,7 @@ static void count_directory(struct walk *walk, int parent, const char *name, uns
 {
     CLEANUP(close_directory) DIR *directory = open_directory(parent, name);
     if (depth == DEPTH_MOST)
-        walk->use->bytes = walk->use->inodes = UINT64_MAX;
+        walk->use->is_beyond_count = true;
     if (!directory || depth == DEPTH_MOST)
         return;
     for (const struct dirent *entry; !is_full(walk) && (entry = readdir(directory));)
@@ -86,39 +88,63 @@ static void count_directory(struct walk *walk, int parent, const char *name, uns
 
 void scratch_use_count(const char *directory, uint64_t most_inodes, struct scratch_use *ret)
 {
-    struct stat status;
+    struct statx status;
     struct walk walk = {.use = ret, .most_inodes = most_inodes};
     *ret = (struct scratch_use){.bytes = 0};
-    if (stat(directory, &status) < 0)
+    if (statx(AT_FDCWD, directory, 0, STATX_MNT_ID, &status) < 0)
         return;
-    ret->device = status.st_dev;
+    ret->mount = status.stx_mnt_id;
     count_directory(&walk, AT_FDCWD, directory, 0);
 }
 
-static bool is_counted(struct scratch_use *use, ino_t inode)
+static bool is_counted(struct counted_inodes *known, uint64_t inode)
 {
-    for (size_t i = 0; i < use->deleted_count; i++)
-        if (use->deleted[i] == inode)
+    for (size_t i = 0; i < known->count; i++)
+        if (known->numbers[i] == inode)
             return true;
-    if (use->deleted_count < COUNT_OF(use->deleted))
-        use->deleted[use->deleted_count++] = inode;
+    if (known->count < COUNT_OF(known->numbers))
+        known->numbers[known->count++] = inode;
     return false;
+}
+
+/* By its mount: on some file systems a file's device is not that of its directory. */
+static void add_open(struct scratch_use *use, const struct statx *status)
+{
+    if (S_ISSOCK(status->stx_mode))
+        use->sockets += !is_counted(&use->counted_sockets, status->stx_ino);
+    if (!S_ISREG(status->stx_mode) || status->stx_nlink > 0 || status->stx_mnt_id != use->mount ||
+        is_counted(&use->deleted, status->stx_ino))
+        return;
+    use->inodes++;
+    use->bytes += status->stx_blocks * BLOCK_BYTES;
+}
+
+/* As of a process that runs a program which it may not read: the kernel lets nobody look at it. Of
+ * one that is about to end as well. */
+static bool is_hidden(pid_t pid, int error)
+{
+    uint64_t memory_bytes;
+    return (error == EACCES || error == EPERM) && process_memory_whole(pid, &memory_bytes) &&
+           memory_bytes > 0;
 }
 
 void scratch_use_add_open(struct scratch_use *use, pid_t pid)
 {
+    const unsigned int wanted = STATX_TYPE | STATX_NLINK | STATX_INO | STATX_BLOCKS | STATX_MNT_ID;
     char path[32];
-    struct stat status;
+    struct statx status;
     (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
     CLEANUP(close_directory) DIR *directory = opendir(path);
-    if (!directory)
+    if (!directory) {
+        use->is_beyond_count |= is_hidden(pid, errno);
         return;
+    }
     for (const struct dirent *entry; (entry = readdir(directory));) {
-        if (entry->d_name[0] == '.' || fstatat(dirfd(directory), entry->d_name, &status, 0) < 0 ||
-            !S_ISREG(status.st_mode) || status.st_nlink > 0 || status.st_dev != use->device ||
-            is_counted(use, status.st_ino))
+        if (entry->d_name[0] == '.')
             continue;
-        use->inodes++;
-        use->bytes += (uint64_t)status.st_blocks * BLOCK_BYTES;
+        if (statx(dirfd(directory), entry->d_name, 0, wanted, &status) == 0)
+            add_open(use, &status);
+        else
+            use->is_beyond_count |= is_hidden(pid, errno);
     }
 }

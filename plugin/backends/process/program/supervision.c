@@ -3,14 +3,12 @@
 #include "backends/process/program/supervision.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/process/program/process_memory.h"
 #include "backends/process/program/scratch_use.h"
 #include "base/cleanup.h"
 #include "base/process_stat.h"
@@ -21,8 +19,8 @@
 #define LOOK_PARTS_US   (UINT64_C(100) * 1000)
 #define LOOK_NEAR_US    (UINT64_C(2) * 1000) /* where half of a limit is used */
 /* Looks take about this part of a processor at most, unless they are dear. */
-#define LOOK_SHARE   5
-#define FACTS_LENGTH 2048
+#define LOOK_SHARE         5
+#define USUAL_SOCKET_BYTES 212992
 
 struct tree_use {
     pid_t spared;
@@ -43,50 +41,6 @@ static uint64_t time_of(clockid_t clock)
 static uint64_t now_us(void)
 {
     return time_of(CLOCK_MONOTONIC);
-}
-
-/* A line of such a file, in kB; 0: it is not there, as in what has ended. */
-static uint64_t kilobytes(const char *facts, const char *name)
-{
-    uint64_t value = 0;
-    const char *line = strstr(facts, name);
-    if (line && sscanf(line + strlen(name), " %" SCNu64, &value) != 1)
-        value = 0;
-    return value;
-}
-
-/* A file of a process in /proc, as text. */
-static bool read_facts(pid_t pid, const char *name, char ret[FACTS_LENGTH])
-{
-    char path[48];
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, ret, FACTS_LENGTH - 1);
-    if (length < 0)
-        return false;
-    ret[length] = '\0';
-    return true;
-}
-
-/* Pages of files are the machine's. A page that several of the tree have, as those of a parent and
- * its children, counts for each: what it costs to read is little, and the sum is never too low. */
-static bool read_memory(pid_t pid, uint64_t *ret)
-{
-    char facts[FACTS_LENGTH];
-    if (!read_facts(pid, "status", facts))
-        return false;
-    *ret = (kilobytes(facts, "\nRssAnon:") + kilobytes(facts, "\nRssShmem:")) * 1024;
-    return true;
-}
-
-/* Its part of the pages that several have. */
-static bool read_part(pid_t pid, uint64_t *ret)
-{
-    char facts[FACTS_LENGTH];
-    if (!read_facts(pid, "smaps_rollup", facts) || !strstr(facts, "\nPss_Anon:"))
-        return false;
-    *ret = (kilobytes(facts, "\nPss_Anon:") + kilobytes(facts, "\nPss_Shmem:")) * 1024;
-    return true;
 }
 
 static uint64_t ticks_us(uint64_t ticks)
@@ -115,7 +69,7 @@ static bool add_process(pid_t pid, const struct process_stat *stat, void *user)
     use->cpu_us += ticks_us(stat->user_ticks + stat->system_ticks);
     if (process_stat_has_ended(stat))
         return true;
-    if (read_memory(pid, &memory_bytes))
+    if (process_memory_whole(pid, &memory_bytes))
         use->memory_bytes += memory_bytes;
     if (use->scratch)
         scratch_use_add_open(use->scratch, pid);
@@ -133,10 +87,25 @@ static bool see_nothing(pid_t pid, const struct process_stat *stat, void *user)
 bool supervision_is_possible(void)
 {
     uint64_t memory_bytes = 0;
-    if (!process_tree_walk(getpid(), see_nothing, NULL) || !read_memory(getpid(), &memory_bytes))
+    if (!process_tree_walk(getpid(), see_nothing, NULL) ||
+        !process_memory_whole(getpid(), &memory_bytes))
         return false;
     errno = ENOTSUP;
     return memory_bytes > 0;
+}
+
+/* What a socket can hold, as nothing tells what it does: programs cannot ask for more (SO_SNDBUF).
+ */
+static uint64_t bytes_of_socket(void)
+{
+    int bytes = USUAL_SOCKET_BYTES;
+    socklen_t size = sizeof(bytes);
+    int pair[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
+        (void)getsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &bytes, &size);
+    close_fd(pair[0]);
+    close_fd(pair[1]);
+    return (uint64_t)bytes;
 }
 
 void supervision_begin(const char *directory, const struct run_limits *limits,
@@ -147,6 +116,7 @@ void supervision_begin(const char *directory, const struct run_limits *limits,
         ret->limits.memory_bytes = 0;
     if (isolation->cgroup_has_pids)
         ret->limits.processes = 0;
+    ret->bytes_of_socket = bytes_of_socket();
     ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us();
 }
 
@@ -189,9 +159,10 @@ static bool add_part(pid_t pid, const struct process_stat *stat, void *user)
 {
     struct tree_use *use = user;
     uint64_t memory_bytes;
-    if (pid == getpid() || pid == use->spared || process_stat_has_ended(stat))
+    if (pid == getpid() || pid == use->spared || process_stat_has_ended(stat) ||
+        process_memory_is_common(pid, stat->parent))
         return true;
-    if (read_part(pid, &memory_bytes) || read_memory(pid, &memory_bytes))
+    if (process_memory_part(pid, &memory_bytes) || process_memory_whole(pid, &memory_bytes))
         use->memory_bytes += memory_bytes;
     return true;
 }
@@ -209,8 +180,9 @@ static enum run_cause exceeded_limit(const struct supervision *supervision,
         return RUN_CAUSE_MEMORY_LIMIT;
     if (exceeds(use->cpu_us, limits->cpu_ms * 1000))
         return RUN_CAUSE_CPU_LIMIT;
-    if (use->scratch && (exceeds(use->scratch->bytes, limits->scratch_bytes) ||
-                         exceeds(use->scratch->inodes, limits->scratch_inodes)))
+    if (use->scratch &&
+        (use->scratch->is_beyond_count || exceeds(use->scratch->bytes, limits->scratch_bytes) ||
+         exceeds(use->scratch->inodes, limits->scratch_inodes)))
         return RUN_CAUSE_DISK_FULL;
     return RUN_CAUSE_EXIT;
 }
@@ -243,6 +215,9 @@ static enum run_cause look_closely(struct supervision *supervision, uint64_t beg
     }
     (void)process_tree_walk(getpid(), add_process, &use);
     use.memory_bytes = common_bytes_off(supervision, use.memory_bytes);
+    if (use.scratch)
+        supervision->socket_bytes = use.scratch->sockets * supervision->bytes_of_socket;
+    use.memory_bytes += supervision->socket_bytes;
     if (use.memory_bytes > supervision->peak_memory_bytes)
         supervision->peak_memory_bytes = use.memory_bytes;
     supervision->is_near =

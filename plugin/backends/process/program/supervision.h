@@ -22,6 +22,8 @@ struct supervision {
     uint64_t next_scratch_us; /* ... and at the directory */
     uint64_t next_parts_us;   /* when to ask anew what processes have in common, ... */
     uint64_t common_bytes;    /* ... which was this */
+    uint64_t bytes_of_socket; /* that it can hold */
+    uint64_t socket_bytes;    /* that those of the tree can hold, as of the last look at them */
     bool is_near;             /* looks are more frequent */
     uint64_t peak_memory_bytes;
     uint64_t peak_processes;

@@ -119,10 +119,14 @@ def natural(path):
     return letter, int(number[0]), path.name
 
 
+def every_attack():
+    return [load(path) for path in sorted((p for p in FOLDER.iterdir() if p.suffix in LANGUAGES), key=natural)]
+
+
 def attacks(backend):
     """Each attack in one language, and in the long form in every one it is written in: what stops it does not look at that. Process mode
     has those in Python too, whose interpreter may be a copy."""
-    found = [load(path) for path in sorted((p for p in FOLDER.iterdir() if p.suffix in LANGUAGES), key=natural)]
+    found = every_attack()
     found = [attack for attack in found if backend in attack.backends]
     if os.environ.get("CODE_EXECUTE_TEST_LONG") or os.environ.get("ESCAPE_LONG"):
         return found

@@ -77,6 +77,10 @@ class OtherContainer:
 
 class DockerBackend:
     name = "docker"
+    capabilities = []
+
+    def not_stopped(self, attack):
+        """Nothing is."""
 
     def __init__(self, scratch):
         engine.needed()

@@ -8,7 +8,7 @@ import time
 from provider import ON_OUTPUT, Host, Provider
 
 GRANTED = ("sandbox.exec", "sandbox.exec.files", "sandbox.exec.secrets", "sandbox.exec.limits.extended",
-           "sandbox.exec.mode.none")
+           "sandbox.exec.mode.none", "sandbox.exec.mode.unprivileged")
 
 
 def invoke(provider, order):

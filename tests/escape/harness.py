@@ -225,7 +225,7 @@ class Harness:
         given = self.backend.policy if mode is None else {"modes": {"default": mode, "allowed": [mode]}}
         return {**given, "approval": {"default": "allow"}, "secrets": {"allowed": ["*"]},
                 "capabilities": ["sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended",
-                                 "sandbox.exec.mode.none"],
+                                 "sandbox.exec.mode.none", *self.backend.capabilities],
                 "workspace": {"below": [str(self.canaries.workspace.directory)]},
                 "limits": {**{name: {"default": value, "max": max(value, LONGEST_MS) if name == "wall_ms" else value}
                               for name, value in merged.items()},

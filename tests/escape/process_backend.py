@@ -25,10 +25,10 @@ def may_make_namespaces():
 
 class ProcessBackend:
     name = "process"
+    capabilities = []  # of the policy, beyond those of every backend
 
     def __init__(self, scratch):
-        if not may_make_namespaces():
-            tap.skip_all("this machine lets this user make no user namespace")
+        self.check_machine()
         self.other, self.shown = None, scratch / "shown"
         self.shown.mkdir()
         (self.shown / "file").touch()
@@ -46,6 +46,10 @@ class ProcessBackend:
         self.plugin = self.directory / plugin.name
         shutil.copy(plugin, self.plugin)
         self.watch = ProcessWatch([plugin.parent / PROGRAM, self.directory / PROGRAM])
+
+    def check_machine(self):
+        if not may_make_namespaces():
+            tap.skip_all("this machine lets this user make no user namespace")
 
     def keep_ready(self, wanted):
         """The knocked-out program is one of its own, with a pool of its own."""
@@ -68,6 +72,9 @@ class ProcessBackend:
         if os.geteuid() != 0 and TAKE_ROOT & set(attack.words("control process")):
             return "takes root: an ordinary user's programs are that user outside"
         return None
+
+    def not_stopped(self, attack):
+        """Why it gets through, where that is known and said."""
 
     def knows(self, word):
         return word in self.known

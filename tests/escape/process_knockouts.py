@@ -16,6 +16,9 @@ STEPS = ("check_user_namespace check_pid_namespace check_mount_namespace check_n
          "mount_scratch show_read_only_paths show_workspace show_interpreter_files write_identity_files make_devices mount_proc make_view_read_only "
          "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home become_readable_again "
          "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls hand_over_listener").split()
+UNPRIVILEGED_STEPS = ("check_supervision enter_control_groups become_subreaper become_prompt become_unreadable clear_capabilities "
+                      "forbid_new_privileges enter_outer_domain start_guardian start_session close_other_descriptors enter_home "
+                      "become_first_victim enter_inner_domain restrict_system_calls hand_over_listener write_files limit_resources").split()
 NAMESPACES = "user pid mount network ipc uts".split()
 RLIMITS = "core memlock sigpending msgqueue rtprio nice nofile fsize cpu nproc data".split()
 
@@ -150,6 +153,29 @@ def mount_mutants():
     yield Mutant("workspace by an overlay", ["workspace bind"], ["C43-workspace-socket.py"])
     yield Mutant("first process dumpable", ["readable init"], ["C39-init.sh"], "Landlock keeps a program from processes without its rules",
                  ("landlock",), "C39-init.sh")
+
+
+def unprivileged_mutants():
+    attacks = {"enter_inner_domain": "A1-read-file.c", "restrict_system_calls": "C36-trace-child.c", "limit_resources": "D64-descriptors.c"}
+    killed = "tests/process/test_unprivileged.py kills our processes, and looks for the tree"
+    reasons = {
+        "check_supervision": ("a check; what it asks /proc for is there",),
+        "enter_control_groups": ("what was not entered counts as missing, and the init counts in its place",),
+        "become_subreaper": (f"orphans would not be counted, and one call ends the whole domain with them; {killed}",),
+        "become_prompt": ("a wish to the scheduler, which an older kernel does not know",),
+        "become_unreadable": ("the inner domain keeps programs from what is outside of it",),
+        "clear_capabilities": ("the filter and the inner domain refuse what they are for",),
+        "enter_outer_domain": (f"the inner domain holds the program; without the outer one nothing ends a tree in one call: {killed}",),
+        "start_guardian": (f"it acts only where the init is killed: {killed}",),
+        "start_session": ("no terminal is to be had, and the inner domain keeps signals from the group that it stays in",),
+        "close_other_descriptors": ("all that is open is close-on-exec", ("leaked-descriptor", "enter_inner_domain"), "A3-inherited-descriptor.c"),
+        "enter_home": ("where a program starts is no boundary",),
+        "become_first_victim": ("whom the kernel ends where a machine has no memory left is no boundary of the run",),
+        "hand_over_listener": ("the calls that the init would answer fail instead",),
+    }
+    for name in UNPRIVILEGED_STEPS:
+        yield Mutant(f"step {name}", [f"step {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
+    yield Mutant("supervision", ["supervision all"], ["A16-many-files.py"])
 
 
 def mutants():

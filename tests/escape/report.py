@@ -34,6 +34,9 @@ def append_table(path, head, rows, summary):
     append_text(path, head + "".join(lines) + f"\n{summary}.\n")
 
 
+NOT_STOPPED = "not stopped: "
+
+
 class Report:
     def __init__(self, backend):
         self.backend, self.escaped = backend, 0
@@ -48,7 +51,7 @@ class Report:
             run()
             results.append("stopped" if part == "attack" else "gets through")
         except tap.Skip as reason:
-            results.append(f"skipped: {reason}")
+            results.append(str(reason) if str(reason).startswith(NOT_STOPPED) else f"skipped: {reason}")
             raise
         except BaseException:
             results.append("FAILED")
@@ -60,7 +63,9 @@ class Report:
 
     def summary(self, runs):
         tried = sum(any(not result.startswith("skipped") for result in row["attack results"]) for row in self.rows.values())
-        return f"{tried} attacks, {runs} runs, {self.escaped} escaped, {self.skipped()} skipped"
+        known = sum(result.startswith(NOT_STOPPED) for row in self.rows.values() for result in row["attack results"])
+        return (f"{tried} attacks, {runs} runs, {self.escaped} escaped, " + (f"{known} not stopped and said so, " if known else "")
+                + f"{self.skipped()} skipped")
 
     def text(self, runs):
         lines = [HEAD.format(backend=self.backend, summary=self.summary(runs))]

@@ -14,13 +14,13 @@ import secrets
 import shutil
 import sys
 
-os.environ["ESCAPE_BACKEND"] = "process"
+os.environ.setdefault("ESCAPE_BACKEND", "process")
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from catalogue import FOLDER, attacks, load
-from process_knockouts import NAMESPACES, RLIMITS, STEPS, mutants
+from process_knockouts import NAMESPACES, RLIMITS, STEPS, UNPRIVILEGED_STEPS, mutants, unprivileged_mutants
 from report import append_table
-from test_attacks import Suite, start
+from test_attacks import BACKEND, Suite, start
 
 SOURCES = pathlib.Path(__file__).parents[2] / "plugin" / "backends" / "process"
 LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
@@ -28,7 +28,7 @@ LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_
 OFTEN_MISSED = {"time", "cputime", "left", "json", "result", "secret"}
 TRIES = 2  # a busy machine can hide what is measured in time
 HEAD = """
-## Knock-outs of process mode
+## Knock-outs of {blueprint}
 
 `tests/escape/test_process_knockouts.py --report` makes this table. It removes each layer from the backend in turn, with the product's objects linked
 around `knock_out.c`. *Refused*: no run is made. *Attack*: it gets through only without the layer.
@@ -108,7 +108,7 @@ class Knockouts:
         finally:
             self.harness.restore()
         name = next((name for name in mutant.attacks if self.gets_through(name, mutant.lines)), None)
-        if not name and LONG and mutant.reason:
+        if not name and LONG and mutant.reason and BACKEND == "process":
             name = self.first_that_gets_through(mutant.lines)
         return f"attack: {name}" if name else None
 
@@ -135,9 +135,12 @@ class Knockouts:
     def complete():
         """What is knocked out is what the product has, name by name."""
         text = {path.name: path.read_text() for path in SOURCES.rglob("*.c")}
-        with_namespaces = text["blueprint.c"].split("const struct blueprint namespaces_blueprint")[0]
-        steps = re.findall(r'STEP_[A-Z]+, "(\w+)"', with_namespaces)
-        tap.equal(sorted(steps), sorted(STEPS), "steps")
+        steps = {}
+        for name, rows in re.findall(r'struct step (\w+)\[\] = {(.*?)\n};', text["blueprint.c"], re.DOTALL):
+            steps[name] = re.findall(r'STEP_[A-Z]+, "(\w+)"', rows)
+        tap.equal(sorted(steps["init_steps"] + steps["ready_steps"] + steps["run_steps"]), sorted(STEPS), "steps")
+        tap.equal(sorted(steps["unprivileged_init_steps"] + steps["unprivileged_ready_steps"] + steps["run_steps"]),
+                  sorted(UNPRIVILEGED_STEPS), "steps without namespaces")
         tap.equal(len(set(re.findall(r"{CLONE_NEW\w+", text["namespaces.c"]))), len(NAMESPACES), "namespaces")
         limits = re.findall(r"\(RLIMIT_(\w+),", text["resource_limits.c"])
         tap.equal(sorted(name.lower() for name in limits), sorted(RLIMITS), "limits")
@@ -149,7 +152,7 @@ class Knockouts:
             self.check_run()
         finally:
             self.harness.restore()
-        for name in ("C36-trace-child.c", "D64-descriptors.c", "A2-write-view.sh", "C39-init.sh"):
+        for name in ("C36-trace-child.c", "D64-descriptors.c", "A2-write-view.sh", "C39-init.sh", "A16-many-files.py", "A1-read-file.c"):
             tap.true(not self.gets_through(name, ["nothing nothing"]), f"{name} gets through the backend that lacks nothing")
 
     def every_attack(self):
@@ -158,9 +161,9 @@ class Knockouts:
 
     def cases(self):
         cases = {"test_lists": self.complete, "test_nothing": self.unchanged}
-        if LONG:
+        if LONG and BACKEND == "process":
             cases["test_every_attack"] = self.every_attack
-        for mutant in mutants():
+        for mutant in {"process": mutants, "unprivileged": unprivileged_mutants}[BACKEND]():
             cases[f"test_{mutant.name}".replace(" ", "-")] = lambda mutant=mutant: self.knock_out(mutant)
         return cases
 
@@ -187,7 +190,8 @@ def main():
             print("# " + " | ".join(row))
         print("# " + knockouts.summary(), flush=True)
         if "--report" in sys.argv:
-            append_table(sys.argv[sys.argv.index("--report") + 1], HEAD, knockouts.table.items(), knockouts.summary())
+            head = HEAD.format(blueprint={"process": "process mode", "unprivileged": "process mode without namespaces"}[BACKEND])
+            append_table(sys.argv[sys.argv.index("--report") + 1], head, knockouts.table.items(), knockouts.summary())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 # evidence: proof
 # control docker: scratch-size
 # control process: scratch-size
-for i in 1 2 3 4; do head -c 12000000 /dev/zero >"/tmp/part$i"; done
-[ "$(cat /tmp/part* | wc -c)" -lt 40000000 ] || echo "$PROOF"
-rm -f /tmp/part*
 echo "$TRIED"
+for i in 1 2 3 4; do yes | head -c 12000000 >"$TMPDIR/part$i"; done
+[ "$(cat "$TMPDIR"/part* | wc -c)" -lt 40000000 ] || echo "$PROOF"
+rm -f "$TMPDIR"/part*

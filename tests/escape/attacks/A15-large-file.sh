@@ -7,7 +7,7 @@
 # evidence: proof
 # control docker: fsize
 # control process: rlimit-fsize
-(head -c 20000000 /dev/zero >/tmp/large)
-[ "$(stat -c %s /tmp/large)" -lt 18000000 ] || echo "$PROOF"
-rm -f /tmp/large
+(yes | head -c 20000000 >"$TMPDIR/large")
+[ "$(stat -c %s "$TMPDIR/large")" -lt 18000000 ] || echo "$PROOF"
+rm -f "$TMPDIR/large"
 echo "$TRIED"

@@ -8,7 +8,7 @@
 # control docker: scratch-inodes
 # control process: scratch-inodes
 i=0
-while [ $i -lt 900 ] && true >"/tmp/name$i"; do i=$((i + 1)); done 2>/dev/null
+while [ $i -lt 900 ] && true >"$TMPDIR/name$i"; do i=$((i + 1)); done 2>/dev/null
 [ $i -lt 800 ] || echo "$PROOF"
-rm -f /tmp/name*
+rm -f "$TMPDIR"/name*
 echo "$TRIED"

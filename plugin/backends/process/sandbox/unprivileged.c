@@ -132,7 +132,8 @@ static _Noreturn void guard(int init, int lock)
     (void)close_range(STDOUT_FILENO + 1, ~0U, 0);
     while (poll(&end, 1, -1) < 0 && errno == EINTR)
         ;
-    (void)kill(-1, SIGKILL);
+    if (whole_tree_is_alone()) /* "all processes" would be others' */
+        (void)kill(-1, SIGKILL);
     _exit(0);
 }
 

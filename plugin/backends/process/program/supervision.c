@@ -111,7 +111,12 @@ static uint64_t bytes_of_socket(void)
 void supervision_begin(const char *directory, const struct run_limits *limits,
                        const struct isolation_report *isolation, struct supervision *ret)
 {
-    *ret = (struct supervision){.spared = ret->spared, .directory = directory, .limits = *limits};
+    *ret = (struct supervision){.spared = ret->spared,
+                                .input_bytes = ret->input_bytes,
+                                .directory = directory,
+                                .limits = *limits};
+    if (limits->scratch_bytes > 0)
+        ret->limits.scratch_bytes += ret->input_bytes;
     if (isolation->cgroup_has_memory)
         ret->limits.memory_bytes = 0;
     if (isolation->cgroup_has_pids)

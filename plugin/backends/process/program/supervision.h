@@ -15,6 +15,7 @@
 
 struct supervision {
     pid_t spared;          /* a child of the init that is none of the program's; 0: there is none */
+    uint64_t input_bytes;  /* of files by reference, which do not take the program's own room */
     const char *directory; /* the run's own; NULL: nothing is supervised */
     struct run_limits limits;
     uint64_t next_us;         /* CLOCK_MONOTONIC: when to count the processes, ... */
@@ -31,7 +32,7 @@ struct supervision {
 
 /* Does /proc tell what is to be counted? errno where it does not. */
 bool supervision_is_possible(void);
-/* directory: as long as *ret, whose spared process is set already. What a control group of the
+/* directory: as long as *ret, whose first two members are set already. What a control group of the
  * isolation limits is not supervised. */
 void supervision_begin(const char *directory, const struct run_limits *limits,
                        const struct isolation_report *isolation, struct supervision *ret);

@@ -159,6 +159,7 @@ static void supervise(const struct sandbox *sandbox, struct main_program *progra
 {
     program->supervised = sandbox->directory;
     program->supervision.spared = sandbox->guardian;
+    program->supervision.input_bytes = sandbox->go.input_bytes;
     program->home = open(sandbox->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (program->home < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "open the run's directory");

@@ -65,6 +65,7 @@ struct path_beneath {
 static const uint64_t rights[] = {
     [LANDLOCK_READ] = RIGHTS_READ,
     [LANDLOCK_DEVICE] = RIGHTS_DEVICE,
+    [LANDLOCK_READ_FILE] = READ_FILE,
     [LANDLOCK_SCRATCH] = RIGHTS_SCRATCH,
 };
 
@@ -76,13 +77,8 @@ static const struct landlock_rule devices[] = {
 };
 
 static const struct landlock_rule own_view[] = {
-    {"/", LANDLOCK_READ},
-    {"/tmp", LANDLOCK_SCRATCH},
-    {RUN_HOME, LANDLOCK_SCRATCH},
-    {"/dev/shm", LANDLOCK_SCRATCH},
-    /* Not where processes are counted one by one: a shared mapping of it is memory that none of
-     * them has. */
-    {"/dev/zero", LANDLOCK_DEVICE},
+    {"/", LANDLOCK_READ},           {"/tmp", LANDLOCK_SCRATCH},     {RUN_HOME, LANDLOCK_SCRATCH},
+    {"/dev/shm", LANDLOCK_SCRATCH}, {"/dev/zero", LANDLOCK_DEVICE},
 };
 
 /* Everything this kernel can check, and how long the struct is that it knows. */

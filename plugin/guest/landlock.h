@@ -15,6 +15,7 @@
 enum landlock_access {
     LANDLOCK_READ, /* and execute */
     LANDLOCK_DEVICE,
+    LANDLOCK_READ_FILE, /* one, and no more than that */
     LANDLOCK_SCRATCH,
 };
 

@@ -127,7 +127,8 @@ static struct run_facts facts_of_run(const struct call *call)
 {
     const struct run_event *ended = &call->outcome.ended;
     const struct run_limits *limits = &call->description.limits;
-    bool is_isolated = sandbox_mode_row(call->configuration.mode)->isolation;
+    uint32_t isolation = sandbox_mode_row(call->configuration.mode)->isolation;
+    bool is_isolated = isolation != RUN_ISOLATION_NONE;
     return (struct run_facts){
         .language = call->language->name,
         .modules = call->language->modules,
@@ -137,6 +138,7 @@ static struct run_facts facts_of_run(const struct call *call)
         .cause = (enum run_cause)ended->cause,
         .exit_code = ended->exit_code,
         .has_network = call->request.network || !is_isolated,
+        .is_unprivileged = isolation == RUN_ISOLATION_UNPRIVILEGED,
         .memory_bytes = limits->memory_bytes,
         .memory_kills = ended->usage.memory_kills,
         .file_bytes = is_isolated ? limits->file_bytes : 0,

@@ -76,6 +76,13 @@ static const char *const no_python[] = {
     NULL,
 };
 
+/* The beginning of a path, as it is in words about a file; and that of the program's own places. */
+static const char *const in_tmp[] = {"'/tmp/", "\"/tmp/", " /tmp/", NULL};
+#define OWN_PLACE "code-execute-"
+
+/* Python's multiprocessing makes its locks of files in /dev/shm. */
+static const char *const no_semaphores[] = {"_multiprocessing.SemLock(", NULL};
+
 static const char *const too_large[] = {"File too large", "EFBIG", "File size limit exceeded",
                                         NULL};
 
@@ -214,10 +221,40 @@ static bool makes_no_socket(const struct run_facts *facts)
 
 static void write_no_socket(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
 {
-    (void)facts;
     (void)snprintf(text, RUN_NOTE_LIMIT,
                    "this run has no network: there are no internet sockets, not even for "
-                   "localhost; processes of the run can talk over Unix sockets and pipes");
+                   "localhost; processes of the run can talk over %s and pipes",
+                   facts->is_unprivileged ? "socketpair()" : "Unix sockets");
+}
+
+/* In one line, with the words of strerror(). */
+static bool is_denied_tmp(const char *text)
+{
+    for (const char *at = text; (at = strcasestr(at, "permission denied")); at++) {
+        const char *line = memrchr(text, '\n', (size_t)(at - text));
+        line = line ? line + 1 : text;
+        size_t length = strcspn(line, "\n");
+        for (const char *const *path = in_tmp; *path; path++) {
+            const char *found = memmem(line, length, *path, strlen(*path));
+            if (found && strncmp(found + strlen(*path), OWN_PLACE, strlen(OWN_PLACE)) != 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool writes_to_tmp(const struct run_facts *facts)
+{
+    return facts->is_unprivileged &&
+           (is_denied_tmp(facts->errors.text) || is_denied_tmp(facts->output.text));
+}
+
+static void write_no_tmp(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "nothing can be written to /tmp here: use the working directory, or the "
+                   "directory that the variable TMPDIR names");
 }
 
 static bool wrote_too_much(const struct run_facts *facts)
@@ -243,6 +280,19 @@ static void write_no_python(const struct run_facts *facts, char text[RUN_NOTE_LI
                    "there is no python command; where Python is installed, its command is python3");
 }
 
+static bool makes_no_semaphore(const struct run_facts *facts)
+{
+    return facts->is_unprivileged && says(facts, no_semaphores);
+}
+
+static void write_no_semaphore(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "there are no semaphores for several processes here, so no locks, queues and "
+                   "pools of multiprocessing: use threads, or Process with Pipe");
+}
+
 static const struct note_rule rules[] = {
     {child_was_killed_for_memory, write_memory_kills,
      "use less memory, or fewer processes at a time: one was killed because memory ran out, and "
@@ -255,6 +305,8 @@ static const struct note_rule rules[] = {
      "if the program waited for another host, do without it: the run has no network, and more time "
      "does not help; else make the program faster, or split the work"},
     {makes_no_socket, write_no_socket, NULL},
+    {writes_to_tmp, write_no_tmp, NULL},
+    {makes_no_semaphore, write_no_semaphore, NULL},
     {wrote_too_much, write_file_limit, NULL},
     {finds_no_python, write_no_python, NULL},
 };

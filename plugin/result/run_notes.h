@@ -32,6 +32,7 @@ struct run_facts {
     enum run_cause cause;
     int exit_code;         /* -1: did not exit by itself */
     bool has_network;      /* beyond the sandbox; without it there are no internet sockets either */
+    bool is_unprivileged;  /* no /tmp of its own, and no sockets but connected pairs */
     uint64_t memory_bytes; /* the limit; 0: none */
     uint64_t memory_kills; /* or RUN_USAGE_UNKNOWN */
     uint64_t file_bytes;   /* the limit; 0: none */

@@ -168,6 +168,51 @@ START_TEST(a_file_limit_that_is_the_cause)
 }
 END_TEST
 
+/* Words of programs without namespaces, and a part of the note about them. */
+static const struct {
+    const char *words;
+    const char *note;
+} unprivileged_cases[] = {
+    {"PermissionError: [Errno 13] Permission denied: '/tmp/x'\n", "the variable TMPDIR"},
+    {"main.sh: 1: cannot create /tmp/x: Permission denied\n", "the variable TMPDIR"},
+    {"main.bash: line 1: /tmp/x: Permission denied\n", "the variable TMPDIR"},
+    {"Error: EACCES: permission denied, open '/tmp/x'\n", "the variable TMPDIR"},
+    {"PermissionError: [Errno 13] Permission denied: '/etc/shadow'\n", NULL},
+    {"PermissionError: [Errno 13] Permission denied: '/var/tmp/x'\n", NULL},
+    {"FileNotFoundError: [Errno 2] No such file or directory: '/tmp/x'\n", NULL},
+    {"  File \"/tmp/code-execute-1-a/home/main.py\", line 1\nPermissionError: Permission denied\n",
+     NULL},
+    {"main.sh: 1: cannot create /tmp/code-execute-1-a/home/x: Permission denied\n", NULL},
+    {"    sl = self._semlock = _multiprocessing.SemLock(\nPermissionError: [Errno 13] Permission "
+     "denied\n",
+     "use threads, or Process with Pipe"},
+};
+
+START_TEST(what_is_missing_without_namespaces)
+{
+    const char *words = unprivileged_cases[_i].words;
+    const char *expected = unprivileged_cases[_i].note;
+    struct run_facts facts = with_errors(words);
+    ck_assert_str_eq(note_of(&facts).text, "");
+    facts.is_unprivileged = true;
+    struct run_note note = note_of(&facts);
+    ck_assert_msg(expected ? strstr(note.text, expected) != NULL : !note.text[0], "%s: %s", words,
+                  note.text);
+}
+END_TEST
+
+START_TEST(a_note_advises_sockets_that_there_are)
+{
+    struct run_facts facts = with_errors("OSError: [Errno 97] Address family not supported by "
+                                         "protocol\n");
+    struct run_note note = note_of(&facts);
+    ck_assert_ptr_nonnull(strstr(note.text, "over Unix sockets and pipes"));
+    facts.is_unprivileged = true;
+    note = note_of(&facts);
+    ck_assert_ptr_nonnull(strstr(note.text, "over socketpair() and pipes"));
+}
+END_TEST
+
 static struct run_facts with_code(const char *code)
 {
     struct run_facts facts = ordinary;
@@ -254,6 +299,8 @@ int main(void)
     tcase_add_loop_test(tests, words_of_programs, 0, COUNT_OF(words_cases));
     tcase_add_loop_test(tests, with_network_nothing_is_said_of_it, 0, COUNT_OF(words_cases));
     tcase_add_test(tests, a_file_limit_that_is_the_cause);
+    tcase_add_loop_test(tests, what_is_missing_without_namespaces, 0, COUNT_OF(unprivileged_cases));
+    tcase_add_test(tests, a_note_advises_sockets_that_there_are);
     tcase_add_loop_test(tests, an_installer_that_waits_until_its_time_is_up, 0,
                         COUNT_OF(silent_installers));
     tcase_add_test(tests, a_note_lists_the_installed_modules);

@@ -164,19 +164,32 @@ int become_first_victim(struct sandbox *sandbox)
     return fd >= 0 && write(fd, "1000", 4) == 4 ? 0 : -1;
 }
 
+/* Single files that a program may read, whatever the policy says, and no more than that. */
+static const struct landlock_rule always_read[] = {
+    /* A shared mapping of it, which wants it open for writing, is memory that no process's count
+     * shows once it is unmapped. Without that a mapping is the process's own. */
+    {"/dev/zero", LANDLOCK_READ_FILE},
+    /* Node and npm do without them where they are not there, and end where they may not be read. */
+    {"/etc/ssl/openssl.cnf", LANDLOCK_READ_FILE},
+    {"/etc/ssl/certs/ca-certificates.crt", LANDLOCK_READ_FILE},
+};
+
 /* What the program may read, and its places. Not the directory that these are in: another one under
  * their names would be the init's to collect files from. */
 static int enter_files(const struct sandbox *sandbox)
 {
     char **paths = sandbox->template->read_only_paths;
     size_t count = string_list_count(paths);
-    CLEANUP_FREE struct landlock_rule *rules = calloc(count + 3, sizeof(*rules));
+    CLEANUP_FREE struct landlock_rule *rules =
+        calloc(count + COUNT_OF(always_read) + 3, sizeof(*rules));
     if (!rules)
         return -1;
     for (size_t i = 0; i < count; i++)
         rules[i] = (struct landlock_rule){paths[i], LANDLOCK_READ};
     rules[count++] = (struct landlock_rule){sandbox->places.home, LANDLOCK_SCRATCH};
     rules[count++] = (struct landlock_rule){sandbox->places.temporary, LANDLOCK_SCRATCH};
+    for (size_t i = 0; i < COUNT_OF(always_read); i++)
+        rules[count++] = always_read[i];
     if (sandbox->files)
         rules[count++] = (struct landlock_rule){sandbox->files, LANDLOCK_READ};
     return landlock_restrict_to(rules, count);

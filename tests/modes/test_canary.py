@@ -23,7 +23,7 @@ import modes
 import tap
 import traces
 
-RUNS = {"process": 1000 if modes.LONG else 100, "docker": 1000 if modes.LONG else 20}[modes.MODE]
+RUNS = {"process": 1000 if modes.LONG else 100, "unprivileged": 1000 if modes.LONG else 20, "docker": 1000 if modes.LONG else 20}[modes.MODE]
 RIGHTS = ("sandbox.exec", "sandbox.exec.secrets")
 GATEWAY = f"""
 import ctypes, json, sys
@@ -44,22 +44,24 @@ for line in sys.stdin:
     print(json.dumps({{"status": status, "result": result, "records": host.records, "requests": host.requests, "logs": host.logs,
                       "output": {{stream: data.decode() for stream, data in host.output.items()}}}}), flush=True)
 """
-HASH = 'printf %s "$TOKEN" | sha256sum; cat "$KEY" | sha256sum; '
+OF_FILES = modes.MODE != "unprivileged"  # elsewhere one is a file, which this mode does not have
+CAT, READ = ('cat "$KEY"', "open(os.environ['KEY']).read()") if OF_FILES else ('printf %s "$KEY"', "os.environ['KEY']")
+HASH = f'printf %s "$TOKEN" | sha256sum; {CAT} | sha256sum; '
 # What programs do with it, and how they end.
 PROGRAMS = [
-    ("sh", HASH + 'echo "$TOKEN"; cat "$KEY"'),
+    ("sh", HASH + f'echo "$TOKEN"; {CAT}'),
     ("sh", HASH + "exit 3"),
     ("sh", HASH + "kill -SEGV $$"),
-    ("sh", HASH + 'cat "$KEY" | base64 -w0; printf %s "$TOKEN" >&2; echo "$TOKEN" >copy; (sleep 0.1; cat copy) & wait'),
-    ("python", "import hashlib, os\nk = open(os.environ['KEY']).read(); t = os.environ['TOKEN']\n"
+    ("sh", HASH + f'{CAT} | base64 -w0; printf %s "$TOKEN" >&2; echo "$TOKEN" >copy; (sleep 0.1; cat copy) & wait'),
+    ("python", f"import hashlib, os\nk = {READ}; t = os.environ['TOKEN']\n"
                "for v in (t, k): print(hashlib.sha256(v.encode()).hexdigest())\nprint(t, k, repr(t), t.encode().hex())"),
-    ("python", "import hashlib, os\nk = open(os.environ['KEY']).read(); t = os.environ['TOKEN']\n"
+    ("python", f"import hashlib, os\nk = {READ}; t = os.environ['TOKEN']\n"
                "for v in (t, k): print(hashlib.sha256(v.encode()).hexdigest())\nraise RuntimeError(t + k)"),
 ]
 
 
 class Gateway:
-    """With two secrets that nobody else has: one is a variable, one a file."""
+    """With two secrets that nobody else has: one is a variable, one a file where there are such."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="canary-"))
@@ -71,7 +73,7 @@ class Gateway:
         for name, value in zip(("token", "key"), self.values):
             (vault / name).write_text(value)
             (vault / name).chmod(0o400)
-        self.policy = {"secrets": {"allowed": ["*"], "delivery": {"key": "file"}, "providers": [{"type": "files", "directory": str(vault)}]},
+        self.policy = {"secrets": {"allowed": ["*"], "delivery": {"key": "file"} if OF_FILES else {}, "providers": [{"type": "files", "directory": str(vault)}]},
                        "limits": {"wall_ms": {"default": 300000, "max": 300000}}}
 
     def __enter__(self):

@@ -29,6 +29,7 @@ PROGRAMS = {
 # What scripts/packages installs for certain, and what each variant of the image has.
 MINIMAL = {"python", "sh", "bash", "perl"}
 REQUIRED = {"process": {"python", "javascript", "sh", "bash"},
+            "unprivileged": {"python", "javascript", "sh", "bash"},
             "docker": set(PROGRAMS) - {"r", "typescript"} if modes.LONG else MINIMAL}[modes.MODE]
 
 
@@ -115,12 +116,25 @@ if __name__ == "__main__":
 
 
 def test_python_with_processes_of_its_own():
-    result = run("python", """
+    """A pool needs semaphores of /dev/shm."""
+    code = """
 import multiprocessing
 def square(n): return n * n
 if __name__ == "__main__":
     with multiprocessing.Pool(2) as pool: print(pool.map(square, range(4)))
-""")
+"""
+    if modes.MODE == "unprivileged":
+        [note] = run("python", code)["notes"]
+        tap.contains(note, "use threads, or Process with Pipe")
+        code = """
+import multiprocessing
+def square(end, n): end.send(n * n)
+if __name__ == "__main__":
+    ends = [multiprocessing.Pipe() for n in range(4)]
+    for n, end in enumerate(ends): multiprocessing.Process(target=square, args=(end[1], n)).start()
+    print([end[0].recv() for end in ends])
+"""
+    result = run("python", code)
     tap.equal(result["stdout"], "[0, 1, 4, 9]\n", result["stderr"])
 
 

@@ -93,7 +93,7 @@ def test_more_time_is_advised_only_where_it_would_be_given():
     limits = {"wall_ms": {"default": 300, "max": 60000}, "sandbox_exec_wall_ms": {"default": 250, "max": 60000}}
     low = {"wall_ms": {"default": 300, "max": 400}, "sandbox_exec_wall_ms": {"default": 250, "max": 400}}
     narrow = {"policy": {"limits": {"wall_ms": 400}}}
-    take = {"policy": {"capabilities": ["sandbox.exec"]}}
+    take = {"policy": modes.in_mode({"capabilities": ["sandbox.exec"]})}
     for policy, grants, context, asked, code_execute, alias in (
             ({"limits": limits}, extended, None, None, 60000, 60000), ({"limits": limits}, extended[:1], None, None, None, None),
             ({"limits": limits}, extended, narrow, None, 400, 400), ({"limits": limits}, extended, narrow, 400, None, None),
@@ -120,10 +120,15 @@ def test_a_name_that_is_looked_up_without_network():
 
 
 def test_loopback_without_network():
+    means = "socketpair()" if modes.MODE == "unprivileged" else "Unix sockets"
     output = run("python", "import socket\nserver = socket.create_server(('127.0.0.1', 0))\nprint('listens')")
     tap.contains(output["stderr"], "Address family not supported by protocol")
     tap.equal(output["notes"], ["this run has no network: there are no internet sockets, not even for localhost; "
-                                "processes of the run can talk over Unix sockets and pipes"])
+                                f"processes of the run can talk over {means} and pipes"])
+    pair = "import os, socket\na, b = socket.socketpair()\nif os.fork() == 0:\n    a.send(b'talks'); os._exit(0)\nprint(b.recv(9).decode())"
+    tap.equal(run("python", pair)["stdout"], "talks\n", "what the note advises")
+    if modes.MODE == "unprivileged":
+        return
     code = ("import os, socket\nserver = socket.socket(socket.AF_UNIX)\nserver.bind('s')\nserver.listen()\n"
             "socket.socket(socket.AF_UNIX).connect('s')\nprint('talks')")
     tap.equal(run("python", code)["stdout"], "talks\n", "what the note advises")
@@ -143,6 +148,8 @@ NAMES = 'echo "${PIP_RETRIES-unset}"; echo "${npm_config_fetch_retries-unset}"'
 def with_network(case):
     if modes.MODE == "docker":
         raise tap.Skip("the engine of the tests has no network to give")
+    if modes.MODE == "unprivileged":
+        raise tap.Skip("this mode has no network to give")
     provider.with_policy({"network": {"allowed": True}}, case)
 
 
@@ -189,6 +196,18 @@ def test_python_by_another_name():
         tap.equal((output["exit_code"], output["notes"]),
                   (127, ["there is no python command; where Python is installed, its command is python3"]), output["stderr"])
         tap.equal(run(language, "PATH=/nowhere\npython3 -c 1")["notes"], [])
+
+
+def test_a_file_in_tmp():
+    """Where a program has a directory of its own, and not that one."""
+    if modes.MODE != "unprivileged":
+        tap.equal(run("sh", "echo x > /tmp/x; cat /tmp/x")["stdout"], "x\n")
+        return
+    for language, code in (("python", "open('/tmp/x', 'w')"), ("sh", "echo x > /tmp/x"), ("bash", "echo x > /tmp/x")):
+        output = run(language, code)
+        tap.equal(len(output["notes"]), 1, output)
+        tap.contains(output["notes"][0], "the variable TMPDIR")
+    tap.equal(run("sh", "echo x > $TMPDIR/x; cat $TMPDIR/x")["stdout"], "x\n", "what the note advises")
 
 
 def test_words_that_are_a_secret_are_not_looked_at():

@@ -111,6 +111,7 @@ ATTACKS = {
     "attach shared memory": "call(libc.shmat, {shared}, None, 0)",
     "open a message queue": "call(libc.mq_open, b'/unprivileged-test', os.O_CREAT | os.O_RDWR, 0o600, None)",
     "make a memory file": "os.memfd_create('x')",
+    "share memory by /dev/zero": "import mmap; mmap.mmap(os.open('/dev/zero', os.O_RDWR), 4096, mmap.MAP_SHARED)",
     "write to /dev/shm": "open('/dev/shm/unprivileged-test', 'w'); os.unlink('/dev/shm/unprivileged-test')",
     "write to /tmp": "open('/tmp/unprivileged-test', 'w'); os.unlink('/tmp/unprivileged-test')",
     "exchange the directory whose files come out": "home = os.getcwd(); os.rename(home, home + '-gone'); os.rename(home + '-gone', home)",

@@ -8,6 +8,7 @@ UPDATE_EXPECTED=1 in process mode writes the files anew, to be read before they 
 import json
 import os
 import pathlib
+import re
 
 import engine
 import modes
@@ -18,7 +19,7 @@ VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha2
             "outer_uid": "<uid>", "landlock_abi": "<n>", "cgroup_version": "<n>", "cgroup_memory": "<bool>",
             "cgroup_pids": "<bool>", "seccomp_instructions": "<n>", "engine_version": "<version>", "engine_api": "<version>",
             "runtime": "<name>", "runtime_version": "<version>", "rootless": "<bool>", "image_id": "<id>",
-            "output_bytes": "<bytes>"}
+            "output_bytes": "<bytes>", "supervised": "<limits>"}
 SHIPPED_MS = 10000  # limit of wall clock and processor time
 # Optional layers are as the machine has them; what the host lacks is the subject of other tests.
 OPTIONAL_LAYERS = {"cgroup", "landlock", "proc"}
@@ -40,9 +41,20 @@ def of_an_engine(details):
                     "image": engine.IMAGE, "image_id": "<id>"}
 
 
+def without_namespaces(isolation):
+    own = ["capabilities", "resource_limits", "no_new_privileges", "seccomp"]
+    details = {name: value for name, value in isolation["details"].items() if name != "outer_uid"}
+    return {**isolation, "applied": own if isolation["applied"] else [],
+            "missing": [layer for layer in isolation["applied"] if layer not in own],
+            "details": details and {**details, "supervised": "<limits>"}}
+
+
 # mode: (cases, path of the member, what it is there: a value, or a function of the file's; why)
 DIFFERENCES = {
     "process": lambda: (),
+    "unprivileged": lambda: (
+        (EVERY, "isolation", without_namespaces, "its layers are those that need no namespace"),
+    ),
     "docker": lambda: (
         (EVERY, "isolation.details", of_an_engine, "each mode has facts of its own"),
         (EVERY, "isolation", (lambda same: same) if engine.has_user_namespaces() else without_user_namespace,
@@ -63,7 +75,7 @@ def stable(value, name=None, in_limits=False):
         return value  # nothing ran: all of it is 0
     if isinstance(value, dict):
         return {key: stable(member, key, name == "limits") for key, member in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list) and name not in VOLATILE:
         return [stable(member) for member in value if isinstance(member, dict) or member not in OPTIONAL_LAYERS]
     if name == "mode" and value == modes.MODE:
         return "<mode>"
@@ -71,6 +83,8 @@ def stable(value, name=None, in_limits=False):
         return "<n>"  # null before Linux 6.11, and in docker mode
     if in_limits and tap.SLOW > 1 and value == modes.ALL_THE_TIME["limits"].get(name, {}).get("default"):
         return SHIPPED_MS  # the file has it
+    if name == "file" and modes.MODE == "unprivileged":
+        return re.sub("^/.*/code-execute-[^/]*/home/", "/home/sandbox/", value)
     if name in VOLATILE and value is not None and not in_limits:
         return VOLATILE[name]
     return value

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process", "unprivileged" (process mode without namespaces) or
-"docker". The cases are the same; what has
-to be done otherwise in a mode is here, and what a mode answers otherwise is the table of golden.py."""
+"docker". The cases are the same; what has to be done otherwise in a mode is here, and what a mode answers otherwise is the table of
+golden.py."""
 import contextlib
 import ctypes
 import functools
+import json
 import os
 import pathlib
 import subprocess
@@ -15,6 +16,10 @@ import provider
 import tap
 
 MODE = os.environ.get("CODE_EXECUTE_TEST_MODE", "process")
+BACKEND = {"unprivileged": "process"}.get(MODE, MODE)  # a variant has the program of the mode in whose place it stands
+TOP = pathlib.Path(__file__).parents[2]
+# What a policy and a host have to grant for the mode, beside what a case is about.
+RIGHT = {"unprivileged": "sandbox.exec.mode.unprivileged"}.get(MODE)
 ON_PODMAN = os.environ.get("CODE_EXECUTE_TEST_PODMAN") == "1"
 RUNTIME = os.environ.get("CODE_EXECUTE_TEST_RUNTIME") or None
 LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
@@ -23,7 +28,7 @@ LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", 
 POLICIES = {
     "process": {"pools": {"process": {"ready": POOL, "most": POOL}}},
     "unprivileged": {"process": {"isolation": "unprivileged"}, "pools": {"process": {"ready": POOL, "most": POOL}},
-                     "capabilities": ["sandbox.exec", "sandbox.exec.files", "sandbox.exec.mode.unprivileged"]},
+                     "capabilities": json.loads((TOP / "policies" / "default.json").read_text())["capabilities"]},
     "docker": {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
                "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }
@@ -54,6 +59,17 @@ def merged(policy, patch):
     return result
 
 
+def in_mode(policy):
+    """The same with the capability of the mode, where it has one."""
+    return {**policy, "capabilities": [*policy["capabilities"], RIGHT]} if RIGHT and "capabilities" in policy else policy
+
+
+def grant_mode(host):
+    """To a host that grants anything. One that grants nothing is a case of its own."""
+    if RIGHT and isinstance(host, provider.Host) and host.capabilities:
+        host.capabilities.add(RIGHT)
+
+
 class Provider(provider.Provider):
     """Calls are in the suite's mode from the first one on, and again after each reset. On a slow machine, programs for which no
     case and no policy of its own says otherwise have all the time; exact results want the shipped limits, by an empty policy."""
@@ -72,10 +88,11 @@ class Provider(provider.Provider):
 
     def use_policy(self, policy, sandbox=None):
         self.warmed = {}
-        return super().use_policy(merged(self.policy, policy), sandbox)
+        return super().use_policy(in_mode(merged(self.policy, policy)), sandbox)
 
     def invoke(self, request, host=None, tool="code_execute"):
         """Where sandboxes are kept ready, one with a waiting interpreter is there before the call."""
+        grant_mode(host)
         if POOL and MODE == "process" and isinstance(request, dict) and request.get("language") in INTERPRETED:
             self.await_interpreter(request["language"])
         return super().invoke(request, host, tool)
@@ -185,7 +202,7 @@ def parent_of(pid):
 
 def backends():
     """Every process on the machine that runs this build's backend of the mode, a sandbox's first one too."""
-    program, found = f"{built(os.environ['CODE_EXECUTE_SO'])}/code-execute-{MODE}", []
+    program, found = f"{built(os.environ['CODE_EXECUTE_SO'])}/code-execute-{BACKEND}", []
     for pid in all_processes():
         with contextlib.suppress(OSError):
             if os.readlink(f"/proc/{pid}/exe") == program:
@@ -214,7 +231,7 @@ def descendants(host):
 def processes():
     """Every process on the machine that runs this build's backend of the mode, or an interpreter that it keeps: {pid: parent}."""
     found, running = {}, set(backends())
-    for pid in running if MODE != "process" else all_processes():
+    for pid in running if BACKEND != "process" else all_processes():
         with contextlib.suppress(OSError):
             if pid in running or is_interpreter(pid):
                 found[pid] = parent_of(pid)

@@ -8,6 +8,8 @@ import re
 import threading
 import time
 
+import modes
+
 SKIPPED = ("[vvar]", "[vvar_vclock]", "[vsyscall]")
 BLOCK = 1 << 22
 
@@ -99,6 +101,8 @@ def read(pid, name):
 
 def is_program(pid):
     """Does it run in a sandbox, and is it not the first there, which is ours?"""
+    if modes.MODE == "unprivileged":
+        return b"\nNoNewPrivs:\t1\n" in read(pid, "status") and not os.readlink(f"/proc/{pid}/exe").endswith("/code-execute-process")
     numbers = read(pid, "status").partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
     return len(numbers) > 1 and numbers[-1] != b"1"
 

@@ -254,6 +254,17 @@ static const struct json_member growing_pool[] = {
     {0},
 };
 
+/* A variant's are those of the mode that it stands for. */
+static void give_variants_pools(struct policy *policy)
+{
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        enum sandbox_mode of;
+        if (row->has_pool && row->variant_of && sandbox_mode_parse(row->variant_of->name, &of))
+            policy->pools[i] = policy->pools[of];
+    }
+}
+
 /* Each under the name of its mode. */
 bool policy_read_pools(const struct json_place *place, json_t *value, void *object)
 {
@@ -262,7 +273,7 @@ bool policy_read_pools(const struct json_place *place, json_t *value, void *obje
     size_t count = 0;
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
         const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
-        if (row->has_pool)
+        if (row->has_pool && !row->variant_of)
             members[count++] = (struct json_member){
                 row->name, &member_object, (size_t)i * sizeof(struct policy_pool),
                 .members = row->pool_grows ? growing_pool : fixed_pool};
@@ -276,5 +287,6 @@ bool policy_read_pools(const struct json_place *place, json_t *value, void *obje
             (pool->ready == 0 || pool->most < pool->ready))
             pool->most = pool->ready;
     }
+    give_variants_pools(policy);
     return true;
 }

@@ -12,7 +12,8 @@ WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
 WARM_NUMPY = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}, "languages": {"python": {"prepare": {"import": ["numpy"], "import_named": None}}}}]
 WARM_MANY = [{"pools": {"process": {"ready": 8, "idle_ms": 60000}}}]
 COLD = [{"pools": {"process": {"ready": 0}}}]
-UNPRIVILEGED = [{"process": {"isolation": "unprivileged"}, "capabilities": ["sandbox.exec", "sandbox.exec.mode.unprivileged"]}]
+UNPRIVILEGED = {"process": {"isolation": "unprivileged"}, "capabilities": ["sandbox.exec", "sandbox.exec.mode.unprivileged"]}
+UNPRIVILEGED_WARM, UNPRIVILEGED_WARM_MANY, UNPRIVILEGED_COLD = ([{**UNPRIVILEGED, **policy[0]}] for policy in (WARM, WARM_MANY, COLD))
 DOCKER = {"modes": {"default": "docker", "allowed": ["docker"]}}
 DOCKER_WARM = [{**DOCKER, "pools": {"docker": {"ready": 4, "idle_ms": 60000}}}]
 DOCKER_COLD = [{**DOCKER, "pools": {"docker": {"ready": 0}}}, DOCKER]
@@ -82,10 +83,13 @@ CASES = [
     Case("process-javascript-warm", JAVASCRIPT, WARM, quick_seconds=2.5),
     Case("process-javascript-cold", JAVASCRIPT, COLD),
     Case("process-python-throughput", PYTHON, WARM_MANY, quick_seconds=3.5, callers=8, each=4),
-    Case("unprivileged-sh", SH, UNPRIVILEGED),
-    Case("unprivileged-python", PYTHON, UNPRIVILEGED),
+    Case("unprivileged-sh-warm", SH, UNPRIVILEGED_WARM),
+    Case("unprivileged-sh-cold", SH, UNPRIVILEGED_COLD),
+    Case("unprivileged-python-warm", PYTHON, UNPRIVILEGED_WARM),
+    Case("unprivileged-python-cold", PYTHON, UNPRIVILEGED_COLD),
     Case("process-python-cold-throughput", PYTHON, COLD, callers=8, each=4),
-    Case("unprivileged-python-throughput", PYTHON, UNPRIVILEGED, callers=8, each=4),
+    Case("unprivileged-python-throughput", PYTHON, UNPRIVILEGED_WARM_MANY, callers=8, each=4),
+    Case("unprivileged-python-cold-throughput", PYTHON, UNPRIVILEGED_COLD, callers=8, each=4),
     # The pause lets the engine make ready what was used, so that its work for us is in nobody's figures.
     Case("docker-python-warm", PYTHON, DOCKER_WARM, seconds=60, quick_seconds=3, pause_ms=500),
     Case("docker-python-cold", PYTHON, DOCKER_COLD, seconds=60, quick_seconds=3),

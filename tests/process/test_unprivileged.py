@@ -26,6 +26,7 @@ CAPABILITIES = ("sandbox.exec", "sandbox.exec.mode.unprivileged", "sandbox.exec.
 LIMITS = {"memory_bytes": 96 << 20, "processes": 16, "scratch_bytes": 16 << 20, "scratch_inodes": 500, "wall_ms": 20000}
 WITHOUT = json.loads((ROOT / "policies" / "in-container.json").read_text())
 WITHOUT["capabilities"] += ["sandbox.exec.mode.none"]
+WITHOUT["pools"] = {"process": {"ready": 0}}  # test_unprivileged_warm.py has them
 NONE = {"modes": {"default": "none", "allowed": ["none"]}, "capabilities": WITHOUT["capabilities"]}
 
 

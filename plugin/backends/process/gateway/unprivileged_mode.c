@@ -67,6 +67,9 @@ const struct sandbox_mode_row unprivileged_mode = {
                    "\"unprivileged\" and the capability sandbox.exec.mode.unprivileged: "
                    "policies/in-container.json has both",
     .checked_in = SANDBOX_MODE_UNPRIVILEGED,
+    .prepares_interpreter = true,
+    .has_pool = true,
+    .pool_grows = true,
     .read_options = read_options,
     .layer_remedy = remedy_for_layer,
     .write_details = write_details,

@@ -57,16 +57,49 @@ bool process_memory_whole(pid_t pid, uint64_t *ret_bytes)
     return true;
 }
 
-bool process_memory_part(pid_t pid, uint64_t *ret_bytes)
+bool process_memory_inherited(struct inheritance *ret)
 {
-    static const char *const names[] = {"\nPss_Anon:", "\nPss_Shmem:", "\nSwapPss:", NULL};
-    static const char *const own[] = {"\nVmPTE:", NULL};
+    static const char *const common[] = {"\nRssAnon:", "\nRssShmem:", "\nVmSwap:", NULL};
+    static const char *const resident[] = {"\nVmHWM:", NULL};
+    static const char *const data[] = {"\nVmData:", NULL};
+    char facts[FACTS_LENGTH];
+    if (!read_facts(getpid(), "status", facts))
+        return false;
+    *ret = (struct inheritance){
+        .memory_bytes = sum_lines(facts, common),
+        .resident_bytes = sum_lines(facts, resident),
+        .data_bytes = sum_lines(facts, data),
+    };
+    return true;
+}
+
+/* Private pages of files are among it, but it is no more than the process's part of all. */
+static uint64_t own_pages(const char *facts, uint64_t part, const struct inheritance *inheritance)
+{
+    static const char *const whole_names[] = {"\nAnonymous:", NULL};
+    static const char *const private_names[] = {"\nPrivate_Clean:", "\nPrivate_Dirty:", NULL};
+    uint64_t whole = sum_lines(facts, whole_names);
+    uint64_t own = sum_lines(facts, private_names);
+    /* A child that has come since would have the rest: no more of it than there can be. */
+    if (whole > own + inheritance->memory_bytes)
+        own = whole - inheritance->memory_bytes;
+    return own < part ? own : part;
+}
+
+bool process_memory_part(pid_t pid, const struct inheritance *inheritance, struct memory_part *ret)
+{
+    static const char *const part_names[] = {"\nPss_Anon:", NULL};
+    static const char *const other_names[] = {"\nPss_Shmem:", "\nSwapPss:", NULL};
+    static const char *const tables[] = {"\nVmPTE:", NULL};
     char facts[FACTS_LENGTH];
     char status[FACTS_LENGTH];
-    if (!read_facts(pid, "smaps_rollup", facts) || !strstr(facts, names[0]) ||
+    if (!read_facts(pid, "smaps_rollup", facts) || !strstr(facts, part_names[0]) ||
         !read_facts(pid, "status", status))
         return false;
-    *ret_bytes = sum_lines(facts, names) + sum_lines(status, own);
+    uint64_t part = sum_lines(facts, part_names);
+    uint64_t others = sum_lines(facts, other_names) + sum_lines(status, tables);
+    *ret = (struct memory_part){.bytes = part + others,
+                                .own_bytes = own_pages(facts, part, inheritance) + others};
     return true;
 }
 

@@ -24,6 +24,8 @@
 
 struct tree_use {
     pid_t spared;
+    struct inheritance inheritance;
+    uint64_t own_bytes; /* of the last process, which it shares with none */
     uint64_t memory_bytes;
     uint64_t processes; /* with their threads, as the kernel counts them */
     uint64_t most;      /* of them; none is looked at beyond */
@@ -111,10 +113,13 @@ static uint64_t bytes_of_socket(void)
 void supervision_begin(const char *directory, const struct run_limits *limits,
                        const struct isolation_report *isolation, struct supervision *ret)
 {
-    *ret = (struct supervision){.spared = ret->spared,
+    *ret = (struct supervision){.inheritance = ret->inheritance,
+                                .spared = ret->spared,
                                 .input_bytes = ret->input_bytes,
                                 .directory = directory,
-                                .limits = *limits};
+                                .limits = *limits,
+                                .common_bytes = ret->inheritance.memory_bytes,
+                                .peak_processes = 1};
     if (limits->scratch_bytes > 0)
         ret->limits.scratch_bytes += ret->input_bytes;
     if (isolation->cgroup_has_memory)
@@ -122,11 +127,15 @@ void supervision_begin(const char *directory, const struct run_limits *limits,
     if (isolation->cgroup_has_pids)
         ret->limits.processes = 0;
     ret->bytes_of_socket = bytes_of_socket();
-    ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us();
+    /* Most programs have ended by then. */
+    ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us() + LOOK_NEAR_US;
 }
 
 void supervision_report(const struct supervision *supervision, struct report *ended)
 {
+    uint64_t inherited = supervision->inheritance.resident_bytes;
+    uint64_t *peak = &ended->usage.peak_memory_bytes;
+    *peak = *peak > inherited ? *peak - inherited : 0;
     ended->peak_processes = supervision->peak_processes;
     if (supervision->peak_memory_bytes > ended->usage.peak_memory_bytes)
         ended->usage.peak_memory_bytes = supervision->peak_memory_bytes;
@@ -163,12 +172,16 @@ static bool count_threads(pid_t pid, const struct process_stat *stat, void *user
 static bool add_part(pid_t pid, const struct process_stat *stat, void *user)
 {
     struct tree_use *use = user;
-    uint64_t memory_bytes;
+    struct memory_part part = {.bytes = 0};
     if (pid == getpid() || pid == use->spared || process_stat_has_ended(stat) ||
         process_memory_is_common(pid, stat->parent))
         return true;
-    if (process_memory_part(pid, &memory_bytes) || process_memory_whole(pid, &memory_bytes))
-        use->memory_bytes += memory_bytes;
+    if (!process_memory_part(pid, &use->inheritance, &part) &&
+        process_memory_whole(pid, &part.bytes))
+        part.own_bytes = part.bytes;
+    use->processes++;
+    use->memory_bytes += part.bytes;
+    use->own_bytes = part.own_bytes;
     return true;
 }
 
@@ -202,8 +215,11 @@ static uint64_t common_bytes_off(struct supervision *supervision, uint64_t sum_b
     if (!exceeds(sum_bytes, limit) ||
         (!exceeds(less, limit) && now_us() < supervision->next_parts_us))
         return less;
-    struct tree_use parts = {.spared = supervision->spared};
+    struct tree_use parts = {.spared = supervision->spared,
+                             .inheritance = supervision->inheritance};
     (void)process_tree_walk(getpid(), add_part, &parts);
+    if (parts.processes == 1) /* what it has in common is its original's */
+        parts.memory_bytes = parts.own_bytes;
     supervision->common_bytes = sum_bytes > parts.memory_bytes ? sum_bytes - parts.memory_bytes : 0;
     supervision->next_parts_us = now_us() + LOOK_PARTS_US;
     return parts.memory_bytes;

@@ -12,8 +12,10 @@
 #include <sys/types.h>
 
 #include "backends/process/messages/report.h"
+#include "backends/process/program/process_memory.h"
 
 struct supervision {
+    struct inheritance inheritance; /* zeros: the program is no copy */
     pid_t spared;          /* a child of the init that is none of the program's; 0: there is none */
     uint64_t input_bytes;  /* of files by reference, which do not take the program's own room */
     const char *directory; /* the run's own; NULL: nothing is supervised */
@@ -32,8 +34,8 @@ struct supervision {
 
 /* Does /proc tell what is to be counted? errno where it does not. */
 bool supervision_is_possible(void);
-/* directory: as long as *ret, whose first two members are set already. What a control group of the
- * isolation limits is not supervised. */
+/* directory: as long as *ret, whose first three members are set already. What a control group of
+ * the isolation limits is not supervised. */
 void supervision_begin(const char *directory, const struct run_limits *limits,
                        const struct isolation_report *isolation, struct supervision *ret);
 /* Into the usage of REPORT_ENDED, what no control group tells. */

@@ -184,6 +184,14 @@ static _Noreturn void run(PyObject *code)
     exit(short_end(status));
 }
 
+/* As Python's own main does, but by the program's own name. */
+static _Noreturn void refuse_program(PyObject *error)
+{
+    PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));
+    PyErr_SetObject((PyObject *)error->ob_type, error);
+    exit(short_end(main_run_finish(NULL, names, MAIN_RUN_PROGRAM)));
+}
+
 /* Called by what Python's own main calls right before it opens the program. */
 static int run_program(void *unused)
 {
@@ -193,6 +201,8 @@ static int run_program(void *unused)
     load_code = NULL;
     if (code && code->ob_type == &PyTuple_Type)
         exit(short_end(session_loop_run(code)));
+    if (code && PyType_IsSubtype(code->ob_type, (PyTypeObject *)PyExc_SyntaxError))
+        refuse_program(code);
     if (code && code != Py_None)
         run(code);
     Py_DecRef(code);

@@ -100,6 +100,7 @@ int PyException_SetTraceback(PyObject *exception, PyObject *traceback);
 PyObject *PyException_GetTraceback(PyObject *exception); /* NULL: none */
 int PyErr_ExceptionMatches(PyObject *type);
 void PyErr_SetString(PyObject *type, const char *message);
+void PyErr_SetObject(PyObject *type, PyObject *value);
 void PyErr_Fetch(PyObject **ret_type, PyObject **ret_value, PyObject **ret_traceback);
 void PyErr_NormalizeException(PyObject **type, PyObject **value, PyObject **traceback);
 void PyErr_Restore(PyObject *type, PyObject *value, PyObject *traceback); /* takes them */
@@ -110,6 +111,7 @@ unsigned long PyType_GetFlags(PyTypeObject *type);
 
 extern PyObject *PyExc_SystemExit __attribute__((visibility("default")));
 extern PyObject *PyExc_ImportError __attribute__((visibility("default")));
+extern PyObject *PyExc_SyntaxError __attribute__((visibility("default")));
 extern PyObject *PyExc_KeyboardInterrupt __attribute__((visibility("default")));
 struct _typeobject {
     PyObject ob_base;

@@ -12,6 +12,7 @@ class _Runner:
 
     RESULTS_FD, TOOLS_FD = 63, 62  # run_description.h
     has_tools = False  # of the run: then imports.py offers the module "tools"
+    moved = False  # Python's main has another name for the program's directory, which nobody is to see
 
     def __init__(self):
         import _frozen_importlib_external
@@ -81,7 +82,7 @@ class _Runner:
             self.results()["tell"](value, error)
 
     def load_main(self):
-        """The program's code; None where Python shall run it: what is wrong with a program is Python's to report. Python's main has
+        """The program's code, or what is wrong with it; None where Python shall run it, which then reports that. Python's main has
         just opened the program, behind the three descriptors of a run."""
         os, sys = self.os, self.sys
         if self.is_session:
@@ -96,6 +97,9 @@ class _Runner:
                     return None
                 code = self.load("program_code")["compile_program"](file.read(), path)
         except SyntaxError as error:
+            if self.moved:
+                os.close(3)
+                return error.with_traceback(None)
             self.tell(None, error.with_traceback(None))
             return None
         except Exception:

@@ -131,14 +131,24 @@ def wait(runner, own_name):
         if own_state is not None:
             sys.modules["random"]._inst.setstate(own_state)
 
-    def settle(home):
-        """Prepares what is the same in most runs, before there is a run to wait for it."""
-        for name in [name for name in os.environ if name.startswith("CODE_EXECUTE_") or name == "PYTHONPATH"]:
-            del os.environ[name]
+    def settle_home(home):
         os.environ["HOME"] = home
         if site.USER_BASE is not None:
             site.USER_BASE = site.USER_SITE = None
             site.getusersitepackages()
+
+    def move_home(home):
+        """Of a copy that has no file view, and so a home and a temporary directory of its own."""
+        runner.moved = True
+        settle_home(home)
+        if "tempfile" in sys.modules:
+            sys.modules["tempfile"].tempdir = None
+
+    def settle(home):
+        """Prepares what is the same in most runs, before there is a run to wait for it."""
+        for name in [name for name in os.environ if name.startswith("CODE_EXECUTE_") or name == "PYTHONPATH"]:
+            del os.environ[name]
+        settle_home(home)
         command_line[:] = [program if argument == sys.argv[0] else argument for argument in command_line]
         sys.argv[0] = program
 
@@ -192,9 +202,11 @@ def wait(runner, own_name):
             if plain and sys.version_info >= (3, 10):  # before, the functions of atexit are not in the interpreter's own state
                 extension.prepare_end()
             extension.cow_profile(profiled)
-            extension.serve_forks(os.fsencode(",".join(left_out)))
+            own_home = os.fsdecode(extension.serve_forks(os.fsencode(",".join(left_out))))
             make_main_module()
             seed_anew()
+            if own_home != home:
+                move_home(own_home)
             extension.cow_prefault()
         else:
             if named_modules:  # large ones: each collection would examine all their objects, and so would the end of the run

@@ -64,6 +64,7 @@ const struct blueprint namespaces_blueprint = {
  * tree reaches neither the init nor anything outside. */
 static const struct step unprivileged_init_steps[] = {
     {LAYER_RESOURCE_LIMITS, STEP_PART, "check_supervision", check_supervision},
+    {NO_LAYER, STEP_PART, "note_inheritance", note_inheritance},
     {LAYER_CGROUP, STEP_WANTED, "enter_control_groups", enter_control_groups},
     {NO_LAYER, STEP_PART, "become_subreaper", become_subreaper},
     {NO_LAYER, STEP_TRIED, "become_prompt", become_prompt},

@@ -60,7 +60,8 @@ static int limit_memory(const struct sandbox *sandbox)
 {
     if (sandbox->isolation.cgroup_has_memory)
         return 0;
-    return set_both_limits(RLIMIT_DATA, sandbox->description->limits.memory_bytes);
+    uint64_t bytes = sandbox->description->limits.memory_bytes;
+    return set_both_limits(RLIMIT_DATA, bytes ? bytes + sandbox->inheritance.data_bytes : 0);
 }
 
 int limit_resources(struct sandbox *sandbox)

@@ -15,6 +15,7 @@
 #include "backends/process/messages/report.h"
 #include "backends/process/messages/sandbox_template.h"
 #include "backends/process/messages/seccomp_program.h"
+#include "backends/process/program/process_memory.h"
 #include "backends/process/program/program.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
@@ -27,7 +28,8 @@ struct blueprint;
 struct sandbox {
     const struct blueprint *blueprint;
     struct program_places places;
-    pid_t guardian;        /* unprivileged.c; 0: there is none */
+    pid_t guardian;                 /* unprivileged.c; 0: there is none */
+    struct inheritance inheritance; /* likewise; zeros: it is no copy */
     const char *directory; /* the sandbox's own on the machine (own_directory.h); NULL: its places
                               are mounts */
     const struct sandbox_template *template;
@@ -139,6 +141,7 @@ int start_session(struct sandbox *sandbox);
 int enter_home(struct sandbox *sandbox);
 /* unprivileged.c */
 int check_supervision(struct sandbox *sandbox);
+int note_inheritance(struct sandbox *sandbox);
 int become_subreaper(struct sandbox *sandbox);
 int become_prompt(struct sandbox *sandbox);
 int enter_outer_domain(struct sandbox *sandbox);

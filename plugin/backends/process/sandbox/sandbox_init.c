@@ -146,17 +146,15 @@ static void serve_sessions(const struct sandbox *sandbox, struct main_program *p
     program->note_files = cell_files_note;
     program->add_program = session_program_add;
     session_program_init(sandbox);
-    if (!sandbox->template->interpreter.fork)
-        return;
-    forget_signal_handlers();
-    program->may_ask = true;
     program->loadavg = loadavg;
     program->memory_is_counted = sandbox->isolation.cgroup_has_memory && sandbox->go.tells_peak;
 }
 
-/* What the kernel does not do for a sandbox without namespaces. */
+/* What the kernel does not do for a sandbox without namespaces. A copy's end takes no short way:
+ * the last pid of a namespace that others are in as well tells nothing. */
 static void supervise(const struct sandbox *sandbox, struct main_program *program)
 {
+    program->supervision.inheritance = sandbox->inheritance;
     program->supervised = sandbox->directory;
     program->supervision.spared = sandbox->guardian;
     program->supervision.input_bytes = sandbox->go.input_bytes;
@@ -204,7 +202,8 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
 {
     struct sandbox sandbox;
     begin(template, filters, outside, directory, &sandbox);
-    int loadavg = template->interpreter.fork ? single_process_fast_path_open() : -1;
+    bool may_be_fast = template->interpreter.fork && sandbox.blueprint->dies_with_init;
+    int loadavg = may_be_fast ? single_process_fast_path_open() : -1;
     if (!wait_for_go(&sandbox))
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "wait for the supervisor");
     if (sandbox_apply(&sandbox, &sandbox.blueprint->init) < 0)
@@ -218,6 +217,10 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
         program.is_filtered = true;
+        if (sandbox.template->interpreter.fork) {
+            forget_signal_handlers();
+            program.may_ask = true;
+        }
         if (sandbox.directory)
             supervise(&sandbox, &program);
         else

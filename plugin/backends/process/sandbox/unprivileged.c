@@ -47,6 +47,14 @@ int check_supervision(struct sandbox *sandbox)
     return supervision_is_possible() ? 0 : -1;
 }
 
+/* The init, as long as it is as its original was. */
+int note_inheritance(struct sandbox *sandbox)
+{
+    if (!sandbox->template->interpreter.fork)
+        return STEP_NOT_FOR_THIS_RUN;
+    return process_memory_inherited(&sandbox->inheritance) ? 0 : -1;
+}
+
 /* The init: all orphans of the tree are its children. */
 int become_subreaper(struct sandbox *sandbox)
 {

@@ -55,8 +55,9 @@ static _Noreturn void become_interpreter(const char *path, char *const *argv,
     for (int i = 0; i < FORK_SERVER_DESCRIPTORS; i++)
         if (moved[i] < 0 || dup2(moved[i], i) < 0)
             _exit(1);
+    /* Where nobody can make a file, so COPY_HOME leads to no program of the machine's. */
     if (close_range(FORK_SERVER_DESCRIPTORS, ~0U, 0) == 0 && descriptor_limit_restore() == 0 &&
-        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+        chdir("/proc") == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
         (void)execve(path, argv, environment);
     _exit(1);
 }

@@ -180,8 +180,11 @@ static bool host_has_home(void)
 static void judge_template(const struct pool *pool, struct warm_pool *warm_pool)
 {
     struct preparation_outcome why = {.kind = PREPARATION_OPEN};
+    bool has_view = warm_pool->template.isolation == RUN_ISOLATION_SANDBOX;
     if (!warm_pool->template.interpreter.fork)
         why.kind = PREPARATION_BY_POLICY;
+    else if (!has_view)
+        why.kind = PREPARATION_OPEN; /* Landlock keeps its programs from the file; COPY_HOME */
     else if (host_has_home())
         preparation_set(&why, PREPARATION_HOME_ON_HOST, SANDBOX_HOME);
     else if (program_may_own_interpreter(&pool->environment->host_ids, &warm_pool->template))

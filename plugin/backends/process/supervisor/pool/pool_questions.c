@@ -85,7 +85,7 @@ static void answer_preparation(const struct run_description *description, struct
         run_event_fail(ret, RUN_FAILURE_INTERNAL, ENOMEM, "no memory for the question");
         return;
     }
-    if (description->isolation == RUN_ISOLATION_SANDBOX) {
+    if (description->isolation != RUN_ISOLATION_NONE) {
         if (!pool_find(pool, &template))
             pool_demand(pool, &template, description, monotonic_us());
         find_outcome(pool, &template, &outcome);

@@ -164,9 +164,13 @@ int landlock_restrict_to(const struct landlock_rule *rules, size_t count)
     return restrict_by(false, rules, count);
 }
 
+/* Each domain forbids to move a file to another directory, even one that says nothing of files: so
+ * this one allows it everywhere, for a domain within it that does. */
 int landlock_restrict_scope(void)
 {
-    static const struct ruleset attributes = {.scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL};
+    static const struct ruleset attributes = {.files = REFER,
+                                              .scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL};
+    static const struct landlock_rule everywhere = {"/", LANDLOCK_SCRATCH};
     int abi = landlock_abi();
     if (abi < LANDLOCK_ABI_SCOPES) {
         errno = EOPNOTSUPP;
@@ -174,7 +178,7 @@ int landlock_restrict_scope(void)
     }
     CLEANUP_CLOSE int ruleset =
         (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0);
-    if (ruleset < 0)
+    if (ruleset < 0 || add_rule(ruleset, &everywhere, attributes.files) < 0)
         return -1;
     return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -1 : abi;
 }

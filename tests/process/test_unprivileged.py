@@ -172,6 +172,7 @@ def test_what_the_same_user_can_reach_is_out_of_reach():
 def test_the_program_works_in_its_own_directory():
     result = run("import os, shutil, subprocess, tempfile, multiprocessing\n"
                  "open('a', 'w').write('x'); os.chmod('a', 0o750); shutil.copy2('a', 'b'); os.utime('b', (5, 6))\n"
+                 "os.mkdir('e'); os.rename('a', 'e/a')\n"
                  "print(oct(os.stat('b').st_mode), int(os.stat('b').st_mtime))\n"
                  "print(subprocess.run(['sh', '-c', 'mkdir d; mv b d; ls d | cat'], capture_output=True, text=True).stdout.strip())\n"
                  "with tempfile.TemporaryDirectory() as d: print(os.path.dirname(d) == os.environ['TMPDIR'], os.getcwd() == os.environ['HOME'])\n"

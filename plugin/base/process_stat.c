@@ -31,6 +31,8 @@ bool process_stat_read(int directory, const char *path, struct process_stat *ret
         return false;
     stat.user_ticks = times[0] + times[2];
     stat.system_ticks = times[1] + times[3];
+    stat.children_user_ticks = times[2];
+    stat.children_system_ticks = times[3];
     *ret = stat;
     return true;
 }

@@ -16,6 +16,8 @@ struct process_stat {
     /* With that of children that ended and were waited for; sysconf(_SC_CLK_TCK) are a second. */
     uint64_t user_ticks;
     uint64_t system_ticks;
+    uint64_t children_user_ticks; /* of these children alone */
+    uint64_t children_system_ticks;
     uint64_t start_ticks; /* behind the machine's start */
 };
 
@@ -38,8 +40,9 @@ struct tree_time {
     uint64_t system_us;
 };
 
-/* The processor time of a process and all that descend from it, of those that live, and of those
- * that ended and were waited for: a process that ended unnoticed, because its parent ignores
- * SIGCHLD, is in no sum. Rather too little than too much where they come and go meanwhile. The
- * kernel tells it in ticks of 10 ms. false: /proc does not tell it. */
+/* The processor time of all that descend from a process, of those that live, and of those that
+ * ended and were waited for; not its own, which is that of a sandbox's init: a process that ended
+ * unnoticed, because its parent ignores SIGCHLD, is in no sum. Rather too little than too much
+ * where they come and go meanwhile. The kernel tells it in ticks of 10 ms. false: /proc does not
+ * tell it. */
 bool tree_time_read(pid_t first, struct tree_time *ret);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 struct ticks {
+    pid_t first;
     uint64_t user;
     uint64_t system;
 };
@@ -14,16 +15,16 @@ struct ticks {
 static bool add_ticks(pid_t pid, const struct process_stat *stat, void *user)
 {
     struct ticks *sum = user;
-    (void)pid;
-    sum->user += stat->user_ticks;
-    sum->system += stat->system_ticks;
+    bool is_first = pid == sum->first;
+    sum->user += is_first ? stat->children_user_ticks : stat->user_ticks;
+    sum->system += is_first ? stat->children_system_ticks : stat->system_ticks;
     return true;
 }
 
 bool tree_time_read(pid_t first, struct tree_time *ret)
 {
     uint64_t ticks_a_second = (uint64_t)sysconf(_SC_CLK_TCK);
-    struct ticks sum = {.user = 0};
+    struct ticks sum = {.first = first};
     if (!process_tree_walk(first, add_ticks, &sum))
         return false;
     *ret = (struct tree_time){

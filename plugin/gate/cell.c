@@ -146,6 +146,7 @@ static uint64_t checkpoints_of(const struct call *call)
 
 bool cell_plan(struct call *call, struct error *error)
 {
+    const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
     drop_other_session(call);
     if (!cell_action_is_sound(call, error))
         return false;
@@ -155,7 +156,8 @@ bool cell_plan(struct call *call, struct error *error)
         return false;
     call->description.preparation.runner = call->request.language->runner;
     if (call->description.preparation.runner == RUN_RUNNER_SHELL)
-        call->description.required |= LAYER_BIT(LAYER_PROC); /* by which it opens its streams */
+        call->description.required |=
+            LAYER_BIT(LAYER_PROC) & row->possible_layers; /* by which it opens its streams */
     call->description.results = 1;
     call->description.session =
         (struct run_session){.idle_ms = call->configuration.policy->sessions.idle_ms,

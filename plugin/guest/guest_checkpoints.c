@@ -164,7 +164,7 @@ static bool hear(int socket, int limit_ms, unsigned char *ret, pid_t *ret_sender
 static enum checkpoint_word take_files(pid_t interpreter, struct file_snapshot *ret)
 {
     enum checkpoint_word word = CHECKPOINT_REFUSED;
-    if (stop_tree(&interpreter, 1)) {
+    if (stop_tree(&interpreter, 1, 0)) {
         word = CHECKPOINT_TAKEN;
         if (!file_snapshot_take(ret))
             word = errno == ENOMEM ? CHECKPOINT_MEMORY : CHECKPOINT_FILES;

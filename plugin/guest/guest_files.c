@@ -187,7 +187,7 @@ void files_send_changed(const struct guest_files *files, const struct run_output
     if (home >= 0 && !collect_finds_any(home, &order)) {
         collect_nothing(FILE_WHOLE, &sink);
     } else if (home >= 0) {
-        if (stop_tree(programs, program_count)) {
+        if (stop_tree(programs, program_count, 0)) {
             collect_files(home, &order, &sink);
             known_files_await_tick(known);
         } else {

@@ -26,6 +26,8 @@
 #define RUN_SESSION_LIMIT     UINT64_C(604800000)  /* milliseconds */
 #define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
 #define RUN_HOME              "/home/sandbox"      /* its working directory, not in mode none */
+#define RUN_HOME_NAME         "home" /* without mounts, in a directory of the run's own: the same, */
+#define RUN_TEMPORARY_NAME    "tmp"  /* and beside it what else is at /tmp */
 /* Where a program with results finds RUN_FD_RESULTS. The number is out of the way of the ones that
  * a program gets for its own files, and still within the kernel's first table of descriptors. It
  * stays open over one execve, which starts the interpreter. */

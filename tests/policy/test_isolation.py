@@ -204,9 +204,9 @@ def test_what_it_cannot_have_is_refused_by_name():
 def test_the_schema_offers_no_network():
     """Which a call could only be refused for."""
     for policy, offered in ((NAMESPACES, True), (UNPRIVILEGED, False)):
-        use({**policy, "network": {"allowed": True}})
+        use({**policy, "network": {"allowed": True}, "sessions": {"max_total": 2}})
         schema = provider.prepare(offer={"capabilities": RIGHTS})[1]["input_schemas"]["code_execute"]
-        tap.equal("network" in schema["properties"], offered)
+        tap.equal(("network" in schema["properties"], "session" in schema["properties"]), (offered, True))
     narrowed = provider.prepare(offer={"capabilities": RIGHTS, "context_json": json.dumps({"policy": {"process": {"isolation": "namespaces"}}})})[1]
     tap.true("network" in narrowed["input_schemas"]["code_execute"]["properties"], "as the call would have it")
 

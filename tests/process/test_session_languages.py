@@ -21,11 +21,11 @@ LANDLOCK_CREATE_RULESET = 444
 POLICY = {"sessions": {"max_total": 8, "max_per_principal": 8, "max_cells": 1000},
           "limits": {"wall_ms": {"default": AMPLE_MS, "max": AMPLE_MS}, "cpu_ms": {"default": 300000, "max": 300000}}}
 ORDERS = (("python", "bash", "javascript", "sh"), ("sh", "javascript", "bash", "python"), ("javascript", "python", "sh", "bash"))
-SET = {"python": "x = 'python'\nopen('/home/sandbox/python', 'w').write('1')", "bash": "x=bash; echo 1 >/home/sandbox/bash",
-       "sh": "x=sh; echo 1 >/home/sandbox/sh", "javascript": "var x = 'javascript'; require('fs').writeFileSync('/home/sandbox/javascript', '1')"}
+SET = {"python": "x = 'python'\nopen('python', 'w').write('1')", "bash": "x=bash; echo 1 >~/bash",
+       "sh": "x=sh; echo 1 >~/sh", "javascript": "var x = 'javascript'; require('fs').writeFileSync('javascript', '1')"}
 TELL = {"python": "print(x)", "bash": "echo $x", "sh": "echo $x", "javascript": "console.log(x)"}
-LIST = {"python": "import os\nprint(*sorted(os.listdir('/home/sandbox')))", "bash": "echo $(ls /home/sandbox)", "sh": "echo $(ls /home/sandbox)",
-        "javascript": "console.log(require('fs').readdirSync('/home/sandbox').sort().join(' '))"}
+LIST = {"python": "import os\nprint(*sorted(os.listdir()))", "bash": "echo $(ls ~)", "sh": "echo $(ls ~)",
+        "javascript": "console.log(require('fs').readdirSync('.').sort().join(' '))"}
 BUSY = {"python": "while True: pass", "bash": "while :; do :; done", "javascript": "while (true);"}
 STATUS = "grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp)' /proc/self/status; cat /proc/self/limits; readlink /proc/self/ns/*"
 provider = Provider()
@@ -307,4 +307,6 @@ OF_BACKENDS = (
     "a_runtime_that_is_missing_leaves_the_session", "an_interpreter_that_cannot_start_leaves_the_session", "files_of_cells_are_the_session_s",
     "late_output_comes_with_a_cell_of_another_language", "a_later_interpreter_has_the_layers_of_the_first",
     "nothing_can_be_undone_beside_another_interpreter", "landlock_restricts_a_later_interpreter", "nobody_looks_into_an_interpreter_that_starts")
-modes.run_with_node(globals(), OF_BACKENDS, POLICY, ("python", "bash", "sh", "javascript"))
+WITHOUT_NAMESPACES = ("files_are_shared_and_variables_are_not", "an_interruption_keeps_the_state_of_all", "the_end_of_any_interpreter_ends_the_session",
+                      "a_later_interpreter_s_forbidden_call_ends_the_session", "landlock_restricts_a_later_interpreter")
+modes.run_with_node(globals(), OF_BACKENDS, POLICY, ("python", "bash", "sh", "javascript"), WITHOUT_NAMESPACES)

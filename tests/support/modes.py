@@ -124,18 +124,20 @@ class Provider(provider.Provider):
         self.begin()
 
 
-def run_cases(cases, of_docker_mode):
-    """Runs a suite's cases and ends; in docker mode (../docker/meson.build) those of these names alone."""
-    if MODE == "docker":
-        cases = {f"test_{name}": cases[f"test_{name}"] for name in of_docker_mode}
+def run_cases(cases, of_docker_mode, without_namespaces=None):
+    """Runs a suite's cases and ends; in docker mode (../docker/meson.build) and in process mode without namespaces
+    (../process/meson.build) those of these names alone."""
+    names = {"docker": of_docker_mode, "unprivileged": without_namespaces}.get(MODE)
+    if names is not None:
+        cases = {f"test_{name}": cases[f"test_{name}"] for name in names}
     tap.run(cases)
 
 
-def run_with_node(cases, of_docker_mode, policy, languages=("javascript",)):
+def run_with_node(cases, of_docker_mode, policy, languages=("javascript",), without_namespaces=None):
     """The same, in docker mode in an image that has the machine's Node as well: the policy's member "docker" then says so, for the
     languages."""
     if MODE != "docker":
-        tap.run(cases)
+        run_cases(cases, of_docker_mode, without_namespaces)
     files = engine.files_of_node()
     if not files:
         tap.skip_all("no Node in the machine's own directories of programs")

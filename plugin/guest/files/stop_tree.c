@@ -75,22 +75,58 @@ static bool child_is_stopped(pid_t pid)
            stopped.si_pid == pid;
 }
 
+struct descendants {
+    pid_t spared;
+    size_t count;
+    bool are_stopped;
+};
+
+static bool see_descendant(pid_t pid, const struct process_stat *stat, void *user)
+{
+    struct descendants *seen = user;
+    char number[16];
+    (void)stat;
+    seen->count++;
+    if (pid == getpid() || pid == seen->spared)
+        return true;
+    (void)snprintf(number, sizeof(number), "/proc/%d", (int)pid);
+    seen->are_stopped = process_is_stopped(AT_FDCWD, number);
+    return seen->are_stopped;
+}
+
+/* More than the walk looks at are not known to be stopped. */
+static bool descendants_are_stopped(pid_t spared)
+{
+    struct descendants seen = {.spared = spared, .are_stopped = true};
+    return process_tree_walk(getpid(), see_descendant, &seen) && seen.are_stopped &&
+           seen.count < PROCESS_TREE_MOST;
+}
+
 /* The programs say it themselves: /proc does not show a process that nobody may look at. */
-static bool all_are_stopped(const pid_t *programs, size_t count)
+static bool all_are_stopped(const pid_t *programs, size_t count, pid_t spared)
 {
     for (size_t i = 0; i < count; i++)
         if (!child_is_stopped(programs[i]))
             return false;
+    if (spared > 0)
+        return descendants_are_stopped(spared);
     return access("/proc/1/stat", R_OK) == 0 && all_are(AT_FDCWD, "/proc", process_is_stopped);
 }
 
 /* Seen twice: one that was seen stopped may be sent on by one that was not yet. */
-static bool stay_stopped(const pid_t *programs, size_t count)
+static bool stay_stopped(const pid_t *programs, size_t count, pid_t spared)
 {
     for (int i = 0; i < 2; i++)
-        if (!all_are_stopped(programs, count))
+        if (!all_are_stopped(programs, count, spared))
             return false;
     return true;
+}
+
+static void stop_all_but(pid_t spared)
+{
+    (void)kill(-1, SIGSTOP);
+    if (spared > 0)
+        (void)kill(spared, SIGCONT);
 }
 
 void continue_tree(void)
@@ -98,14 +134,14 @@ void continue_tree(void)
     (void)kill(-1, SIGCONT);
 }
 
-bool stop_tree(const pid_t *programs, size_t count)
+bool stop_tree(const pid_t *programs, size_t count, pid_t spared)
 {
     uint64_t deadline_us = file_walk_now_us() + STOP_LIMIT_US;
     while (file_walk_now_us() < deadline_us) {
         uint64_t round_us = file_walk_now_us() + STOP_ROUND_US;
         do {
-            (void)kill(-1, SIGSTOP);
-            if (stay_stopped(programs, count))
+            stop_all_but(spared);
+            if (stay_stopped(programs, count, spared))
                 return true;
             rest(STOP_PAUSE_NS);
         } while (file_walk_now_us() < round_us);

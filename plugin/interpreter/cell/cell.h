@@ -25,8 +25,8 @@ struct cell {
     char failure[300];  /* "": its files are in place; else what is wrong with them */
 };
 
-/* Is descriptor 0 the socket of cells? Moves it away, to the descriptor that it returns, and puts
- * /dev/null there; -1: this run is no session. */
+/* Is descriptor 0 the socket of cells? Moves it away, to the descriptor that it returns, puts
+ * /dev/null there, and notes the places; -1: this run is no session. */
 int cell_socket_take(void);
 
 enum cell_state {
@@ -45,6 +45,13 @@ bool cell_answers_make_room(int *fds, size_t count);
 bool cell_answers_put(int answers);
 /* Closes the last cell's, unless the program has another file there. */
 void cell_answers_close(void);
+
+/* Notes where the program is as it begins: its home, and the directory for temporary files. Without
+ * mounts both are in a directory of the run's own. */
+void cell_places_note(void);
+/* The paths, as long as the process; before that those of a sandbox with mounts. */
+const char *cell_home(void);
+const char *cell_temporary(void);
 
 /* Is there nothing in the working directory, so that the cell has left no file? false also where
  * that cannot be seen. */

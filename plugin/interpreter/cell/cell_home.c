@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "interpreter/cell/cell.h"
-#include "protocol/run_description.h"
 
 /* As the kernel writes them (getdents64(2)). musl has no dirent64 from 1.2.4 on. */
 static_assert(offsetof(struct dirent, d_name) == 19, "the C library has another struct dirent");
@@ -39,7 +38,7 @@ static ssize_t read_entries(int directory, struct dirent entries[4])
 bool cell_home_is_empty(void)
 {
     struct dirent entries[4];
-    CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int home = open(cell_home(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ssize_t length = home < 0 ? -1 : read_entries(home, entries);
     while (length > 0 && are_own(entries, (size_t)length))
         length = read_entries(home, entries);

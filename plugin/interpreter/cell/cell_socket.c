@@ -17,5 +17,6 @@ int cell_socket_take(void)
     CLEANUP_CLOSE int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (socket < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
         _exit(1); /* a program that reads its cells from there must not begin */
+    cell_places_note();
     return socket;
 }

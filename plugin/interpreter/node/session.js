@@ -14,10 +14,12 @@ const { promiseHooks } = require('v8');
 const importCalls = require('./import_calls.js');
 const streams = require('./session_streams.js');
 
-const DIRECTORY = '/tmp';
+const HOME = '/home/sandbox'; // with mounts; RUN_HOME of protocol/run_description.h
+const DIRECTORY = process.cwd() === HOME ? '/tmp' : `${path.dirname(process.cwd())}/tmp`;
 const NAMES_LIMIT = 200, NAME_LENGTH = 100; // bytes of each, as in protocol/session.h
 const INTERRUPTED = 'Script execution was interrupted by `SIGINT`'; // as Node says it
 const STACK_LIMIT = 12;
+const PLACE = new RegExp(`\\n {4}at (?:.* \\()?(${DIRECTORY}/cell-\\d+\\.js):(\\d+):(\\d+)\\)?`);
 const IDENTIFIER = /^[\p{ID_Start}$][\p{ID_Continue}$\u200c\u200d]*$/u; // names with "_" in front are nobody's business
 
 // A cell can replace what the next one uses, but its end should still be told.
@@ -80,7 +82,7 @@ function take(object, holder) {
 // Which line of which cell; null: of none.
 function placeOf(error) {
   const stack = types.isNativeError(error) ? error.stack : '';
-  const match = typeof stack === 'string' && /\n {4}at (?:.* \()?(\/tmp\/cell-\d+\.js):(\d+):(\d+)\)?/.exec(stack);
+  const match = typeof stack === 'string' && PLACE.exec(stack);
   return match ? { file: match[1], line: Number(match[2]), column: Number(match[3]) } : null;
 }
 

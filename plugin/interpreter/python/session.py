@@ -8,7 +8,7 @@ import sys
 CELL_ENDED = 4  # kind of frame, beside those of results.py
 TOP_LEVEL_AWAIT = 0x2000  # PyCF_ALLOW_TOP_LEVEL_AWAIT
 NAMES_LIMIT, NAME_LENGTH = 200, 100  # bytes of each, as in protocol/session.h
-DIRECTORY = "/tmp"
+HOME, TEMPORARY = "/home/sandbox", "/tmp"  # with mounts; RUN_HOME of protocol/run_description.h
 
 
 class FilesNotWritten(OSError):
@@ -22,6 +22,8 @@ class Session:
     def __init__(self, runner, take):
         self.runner, self.take = runner, take
         self.number, self.loop, self.variables, self.has_input = 0, None, {}, False
+        home = os.getcwd()
+        self.sources = f"{TEMPORARY if home == HOME else os.path.dirname(home) + '/tmp'}/cell-"
         self.checkpoint = None  # whether there is one ahead of this cell, or why not
         self.other_module = None  # "tools": ours while a cell has no tools, and the program's own while it has
         self.names = sys.modules["__main__"].__dict__
@@ -81,7 +83,7 @@ class Session:
 
     def write(self, source):
         """To a file: Python quotes the lines of a traceback from there, also of a function that an earlier cell has defined."""
-        path = f"{DIRECTORY}/cell-{self.number}.py"
+        path = f"{self.sources}{self.number}.py"
         try:
             with open(path, "wb") as file:
                 file.write(source)
@@ -132,11 +134,10 @@ class Session:
         except BaseException as error:
             return None, error.with_traceback(self.of_cells(error.__traceback__))
 
-    @staticmethod
-    def of_cells(trace):
+    def of_cells(self, trace):
         """Without the frames of ours and of the loop in front of the cell's."""
         inner = trace
-        while inner is not None and not inner.tb_frame.f_code.co_filename.startswith(f"{DIRECTORY}/cell-"):
+        while inner is not None and not inner.tb_frame.f_code.co_filename.startswith(self.sources):
             inner = inner.tb_next
         return inner or trace
 

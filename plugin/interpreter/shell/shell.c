@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "base/write_fully.h"
+#include "interpreter/cell/cell.h"
 #include "interpreter/shell/shell_begin_text.h"
 #include "interpreter/shell/shell_loop_text.h"
 #include "protocol/run_description.h"
@@ -31,6 +33,13 @@ enum own_argument {
     OWN_COUNT
 };
 
+int shell_nameless_file(void)
+{
+    int memory = memfd_create("cell", MFD_CLOEXEC);
+    return memory >= 0 ? memory
+                       : open(cell_temporary(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+}
+
 static bool open_channels(struct shell *shell)
 {
     int orders[2];
@@ -41,7 +50,7 @@ static bool open_channels(struct shell *shell)
     shell->orders = orders[1];
     shell->answers = answers[0];
     shell->answers_write = answers[1];
-    shell->begin = memfd_create("begin", MFD_CLOEXEC);
+    shell->begin = shell_nameless_file();
     return shell->begin >= 0;
 }
 

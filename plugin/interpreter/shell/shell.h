@@ -18,8 +18,8 @@
 
 struct shell {
     pid_t pid;
-    /* The ends of two pipes, and a file in memory. The shell opens them by their names in /proc, so
-     * that neither it nor its children hold a descriptor of ours. */
+    /* The ends of two pipes, and a file without a name. The shell opens them by their names in
+     * /proc, so that neither it nor its children hold a descriptor of ours. */
     int orders_read;
     int orders; /* names of files to execute, a line each */
     int answers;
@@ -35,6 +35,9 @@ bool shell_start(struct shell *shell, const char *path, char *const *arguments, 
 
 /* Has it execute the file, after the commands. false: it cannot be told. */
 bool shell_execute(struct shell *shell, const char *file, const void *commands, size_t length);
+
+/* In memory; where memory files are forbidden, in the directory for temporary files. -1: none. */
+int shell_nameless_file(void);
 
 /* Reads some of what it has said; waits for it. */
 void shell_read(struct shell *shell);

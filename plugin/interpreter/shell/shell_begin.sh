@@ -6,6 +6,14 @@ _ce_loop=$1 _ce_fd=$2 _ce_orders=$2/$3 _ce_answers=$2/$4 _ce_begin=$2/$5 _ce_sta
 _ce_return() {
   return "$1"
 }
+# The number of this process, as $$ is that of the first one. Without a view of its own a sandbox has no file of /proc.
+_ce_self=
+_ce_look='IFS=" " command read -r _ce_self _ce_rest </proc/self/stat'
+{ eval "$_ce_look" || :; } 2>/dev/null
+case $_ce_self:${BASH_VERSION:+bash} in
+:bash) _ce_look='_ce_self=$BASHPID' ;;
+:*) _ce_look='_ce_self=$(exec /bin/sh -c "echo \$PPID")' ;;
+esac
 # That of BusyBox executes no trap once it has come out of one by a fork, so its copy is forked here. Only it has this variable ahead of
 # all commands. What ends a cell without "exit", such as "set -e", ends such a shell the second time.
 case ${BASH_VERSION:+bash}:${FUNCNAME+busybox} in
@@ -18,7 +26,7 @@ _ce_leave() {
   case $_ce_forks:$_ce_status in
   no:* | *:*[!0-9]* | *:) command exit "$_ce_status" ;;
   esac
-  IFS=' ' command read -r _ce_self _ce_rest </proc/self/stat
+  eval "$_ce_look"
   case $_ce_self in
   "$_ce_pid")
     command trap '' INT
@@ -47,7 +55,7 @@ _ce_trap() {
   esac
   _ce_action=$1 _ce_result=0
   shift
-  IFS=' ' command read -r _ce_self _ce_rest </proc/self/stat
+  eval "$_ce_look"
   for _ce_signal do
     case $_ce_self:$_ce_signal in
     "$_ce_pid:EXIT" | "$_ce_pid:0")

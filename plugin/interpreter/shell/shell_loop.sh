@@ -5,7 +5,8 @@
 command trap '_ce_status=$?; command trap "" INT; exec 0<&- 1>&- 2>&-; ( eval "$_ce_loop" )' EXIT
 command trap '' INT
 exec 0<&- 1>&- 2>&-
-IFS=' ' command read -r _ce_pid _ce_rest </proc/self/stat
+eval "$_ce_look"
+_ce_pid=$_ce_self
 while :; do
   # The action of the cell's own trap. It may exit as well, and does not happen twice.
   case $_ce_exit in

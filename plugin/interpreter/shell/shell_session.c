@@ -3,12 +3,12 @@
 #include "interpreter/shell/shell.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -81,7 +81,7 @@ static void refuse_cell(struct service *service, const char *why)
  * memory: such a cell may be the one that makes room. */
 static bool write_code(struct service *service, const struct cell *cell, char *ret, size_t size)
 {
-    (void)snprintf(ret, size, "/tmp/cell-%u.sh", service->number);
+    (void)snprintf(ret, size, "%s/cell-%u.sh", cell_temporary(), service->number);
     {
         /* Whatever stands there must not make us wait. */
         CLEANUP_CLOSE int file =
@@ -90,14 +90,14 @@ static bool write_code(struct service *service, const struct cell *cell, char *r
             return true;
         (void)unlink(ret);
     }
-    service->code = memfd_create("cell", MFD_CLOEXEC);
+    service->code = shell_nameless_file();
     (void)snprintf(ret, size, "/proc/%d/fd/%d", (int)getpid(), service->code);
     return service->code >= 0 && write_fully(service->code, cell->code, cell->code_length);
 }
 
 static bool give_to_shell(struct service *service, const struct cell *cell)
 {
-    char file[64];
+    char file[PATH_MAX + 32];
     defined_names_forget(&service->names);
     struct wire_writer begin = {.limit = TEXT_LIMIT};
     begin_text_write(&begin, cell->arguments, cell->environment, cell->lasting);
@@ -200,6 +200,14 @@ static _Noreturn void serve(struct service *service)
     }
 }
 
+/* A copy of the shell is to be its child. The sandbox may have said so ahead of its filter. */
+static bool adopts_orphans(void)
+{
+    int adopts = 0;
+    return prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) == 0 ||
+           (prctl(PR_GET_CHILD_SUBREAPER, &adopts, 0L, 0L, 0L) == 0 && adopts);
+}
+
 int shell_session(const char *path, char *const *arguments)
 {
     static struct service service = {.code = -1};
@@ -212,8 +220,7 @@ int shell_session(const char *path, char *const *arguments)
     (void)sigemptyset(&watched);
     (void)sigaddset(&watched, SIGINT);
     (void)sigaddset(&watched, SIGCHLD);
-    if (sigprocmask(SIG_BLOCK, &watched, NULL) < 0 ||
-        prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) < 0)
+    if (sigprocmask(SIG_BLOCK, &watched, NULL) < 0 || !adopts_orphans())
         return 1;
     service.signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     CLEANUP_CLOSE int tools = shell_tools_open();

@@ -58,7 +58,8 @@ struct sandbox_order {
     uint32_t checkpoints;       /* with CELL: how many are kept */
     uint32_t haste;             /* with COLLECT_CELL: it was ordered to end */
     uint32_t program;           /* with INTERRUPT: the number of its interpreter */
-    uint32_t cgroup_has_memory; /* with PROGRAM: as the session's own isolation_report */
+    uint32_t runner;            /* with PROGRAM: enum run_interpreter */
+    uint32_t cgroup_has_memory; /* as the session's own isolation_report */
     uint32_t cgroup_has_pids;
     uint32_t cells;  /* with UNDO: how many, at least one */
     uint32_t branch; /* with PARK, WAKE and DROP (protocol/session.h) */

@@ -17,6 +17,7 @@
 #include "backends/process/messages/interpreter_protocol.h"
 #include "backends/process/program/notification.h"
 #include "backends/process/program/single_process_fast_path.h"
+#include "backends/process/program/whole_tree.h"
 #include "base/cleanup.h"
 
 _Noreturn void main_program_fail(int report_socket, enum run_failure failure, int error,
@@ -279,10 +280,12 @@ static bool follow_order(struct main_program *program, int supervisor,
             (void)kill(interrupted, SIGINT);
         return true;
     case SANDBOX_STOP:
-        (void)kill(-1, SIGSTOP);
+        whole_tree_signal(SIGSTOP);
+        supervision_rest(&program->supervision, true);
         return true;
     case SANDBOX_CONTINUE:
-        (void)kill(-1, SIGCONT);
+        supervision_rest(&program->supervision, false);
+        whole_tree_signal(SIGCONT);
         return true;
     case SANDBOX_CELL:
         checkpoints_begin_cell(&program->checkpoints, order->checkpoints);
@@ -324,7 +327,8 @@ static bool take_session_order(struct main_program *program, int supervisor)
         return true;
     }
     /* "All processes" are those of the sandbox. */
-    if (length != sizeof(order) || getpid() != 1 || !follow_order(program, supervisor, &order))
+    if (length != sizeof(order) || !whole_tree_is_alone() ||
+        !follow_order(program, supervisor, &order))
         return false;
     (void)recv(supervisor, &order, sizeof(order), MSG_DONTWAIT);
     return true;

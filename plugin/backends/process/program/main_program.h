@@ -40,7 +40,7 @@ struct main_program {
     const char *supervised; /* the run's directory, where its limits are supervised; or NULL */
     struct supervision supervision; /* then, from the start on */
     /* Takes an order to collect a cell's files from the socket. NULL: there are none. */
-    void (*collect_cell)(const struct main_program *program, int supervisor);
+    void (*collect_cell)(struct main_program *program, int supervisor);
     /* Takes an order to start another program from the socket, and answers it. NULL: there is none.
      */
     void (*add_program)(struct main_program *program, int supervisor);

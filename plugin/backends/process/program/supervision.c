@@ -3,6 +3,7 @@
 #include "backends/process/program/supervision.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -10,10 +11,12 @@
 
 #include "backends/process/program/process_memory.h"
 #include "backends/process/program/scratch_use.h"
+#include "backends/process/program/whole_tree.h"
 #include "base/cleanup.h"
 #include "base/process_stat.h"
 
 #define LOOK_US         (UINT64_C(10) * 1000)
+#define LOOK_RESTING_US (UINT64_C(100) * 1000)
 #define LOOK_SCRATCH_US (UINT64_C(20) * 1000)
 #define LOOK_LATEST_US  (UINT64_C(20) * 1000) /* however much it costs */
 #define LOOK_PARTS_US   (UINT64_C(100) * 1000)
@@ -30,6 +33,7 @@ struct tree_use {
     uint64_t processes; /* with their threads, as the kernel counts them */
     uint64_t most;      /* of them; none is looked at beyond */
     uint64_t cpu_us;
+    bool is_awake;               /* one of them is not stopped */
     struct scratch_use *scratch; /* NULL: not looked at this time */
 };
 
@@ -131,6 +135,12 @@ void supervision_begin(const char *directory, const struct run_limits *limits,
     ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us() + LOOK_NEAR_US;
 }
 
+void supervision_rest(struct supervision *supervision, bool rests)
+{
+    supervision->rests = rests;
+    supervision->next_us = supervision->next_close_us = supervision->next_scratch_us = now_us();
+}
+
 void supervision_report(const struct supervision *supervision, struct report *ended)
 {
     uint64_t inherited = supervision->inheritance.resident_bytes;
@@ -163,8 +173,12 @@ static uint64_t later(uint64_t cost_us, uint64_t interval_us)
 static bool count_threads(pid_t pid, const struct process_stat *stat, void *user)
 {
     struct tree_use *use = user;
-    if (pid != getpid() && pid != use->spared)
+    bool has_stopped = stat->state == 'T' || stat->state == 't' ||
+                       (process_stat_has_ended(stat) && stat->threads <= 1);
+    if (pid != getpid() && pid != use->spared) {
         use->processes += stat->threads;
+        use->is_awake = use->is_awake || !has_stopped;
+    }
     return use->most == 0 || use->processes <= use->most;
 }
 
@@ -259,6 +273,13 @@ enum run_cause supervision_look(struct supervision *supervision)
         return RUN_CAUSE_PROCESS_LIMIT;
     if (use.processes > supervision->peak_processes)
         supervision->peak_processes = use.processes;
+    if (supervision->rests && !use.is_awake) {
+        supervision->next_us = supervision->next_close_us = supervision->next_scratch_us =
+            now_us() + LOOK_RESTING_US;
+        return RUN_CAUSE_EXIT;
+    }
+    if (supervision->rests) /* one that has itself sent on by a timer */
+        whole_tree_signal(SIGSTOP);
     supervision->next_us = later(time_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_us, LOOK_US);
     if (begin_us < supervision->next_close_us)
         return RUN_CAUSE_EXIT;

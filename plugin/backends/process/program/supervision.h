@@ -28,6 +28,7 @@ struct supervision {
     uint64_t bytes_of_socket; /* that it can hold */
     uint64_t socket_bytes;    /* that those of the tree can hold, as of the last look at them */
     bool is_near;             /* looks are more frequent */
+    bool rests;               /* all is stopped, and looks are rare */
     uint64_t peak_memory_bytes;
     uint64_t peak_processes;
 };
@@ -38,6 +39,8 @@ bool supervision_is_possible(void);
  * the isolation limits is not supervised. */
 void supervision_begin(const char *directory, const struct run_limits *limits,
                        const struct isolation_report *isolation, struct supervision *ret);
+/* The tree was stopped, or is about to go on. */
+void supervision_rest(struct supervision *supervision, bool rests);
 /* Into the usage of REPORT_ENDED, what no control group tells. */
 void supervision_report(const struct supervision *supervision, struct report *ended);
 /* Until the next look is due; -1: none is. */

@@ -2,9 +2,11 @@
 /* Owns what an init knows of the reach of its signals: see whole_tree.h. */
 #include "backends/process/program/whole_tree.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 static bool has_domain;
+static pid_t guardian_pid;
 
 void whole_tree_note_domain(void)
 {
@@ -14,4 +16,24 @@ void whole_tree_note_domain(void)
 bool whole_tree_is_alone(void)
 {
     return has_domain || getpid() == 1;
+}
+
+void whole_tree_note_guardian(pid_t guardian)
+{
+    guardian_pid = guardian;
+}
+
+pid_t whole_tree_guardian(void)
+{
+    return guardian_pid;
+}
+
+/* Should this process end between both calls, the kernel wakes the guardian (unprivileged.c). */
+void whole_tree_signal(int signal)
+{
+    if (!whole_tree_is_alone())
+        return;
+    (void)kill(-1, signal);
+    if (signal == SIGSTOP && guardian_pid > 0)
+        (void)kill(guardian_pid, SIGCONT);
 }

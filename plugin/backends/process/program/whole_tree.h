@@ -8,7 +8,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* The caller is in such a domain of its own, and has tried that nothing outside is reached. */
 void whole_tree_note_domain(void);
 bool whole_tree_is_alone(void);
+/* A process of ours in that domain, which is to stay awake when the tree is stopped. */
+void whole_tree_note_guardian(pid_t guardian);
+pid_t whole_tree_guardian(void); /* 0: there is none */
+/* To every process of the tree; where that is not known, to none. */
+void whole_tree_signal(int signal);

@@ -80,6 +80,7 @@ static const struct step unprivileged_ready_steps[] = {
     {NO_LAYER, STEP_PART, "close_other_descriptors", close_other_descriptors},
     {NO_LAYER, STEP_PART, "enter_home", enter_home},
     {NO_LAYER, STEP_TRIED, "become_first_victim", become_first_victim},
+    {NO_LAYER, STEP_PART, "adopt_for_shell", adopt_for_shell},
     {LAYER_LANDLOCK, STEP_COMPLETE, "enter_inner_domain", enter_inner_domain},
     {LAYER_SECCOMP, STEP_PART, "restrict_system_calls", restrict_system_calls},
     {LAYER_SECCOMP, STEP_COMPLETE, "hand_over_listener", hand_over_listener},

@@ -62,7 +62,7 @@ static void put_files(const struct run_description *description, int inputs, str
 {
     if (description->file_count == 0)
         return;
-    CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int home = open(cell_home(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct run_files files = {
         .directory = home, .inputs = inputs, .refused = "the working directory"};
     if (home >= 0 && write_run_files(&files, description) == 0)

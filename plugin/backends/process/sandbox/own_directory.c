@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "guest/files/file_walk.h"
+#include "protocol/run_description.h"
 
 int own_directory_hold(const char *directory, int *ret)
 {
@@ -35,7 +36,7 @@ int own_directory_hold(const char *directory, int *ret)
 
 void own_directory_remove(const char *directory)
 {
-    static const char *const places[] = {OWN_HOME, OWN_TEMPORARY};
+    static const char *const places[] = {RUN_HOME_NAME, RUN_TEMPORARY_NAME};
     char path[PATH_MAX];
     for (size_t i = 0; i < COUNT_OF(places); i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", directory, places[i]);

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#define OWN_HOME      "home"
-#define OWN_TEMPORARY "tmp"
 /* Beside the program's places, so the program can neither open nor replace it. The supervisor, the
  * init and the guardian of a run share the lock; whoever gets it alone finds all of them gone. */
 #define OWN_LOCK "lock"

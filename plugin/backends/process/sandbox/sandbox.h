@@ -147,6 +147,7 @@ int become_prompt(struct sandbox *sandbox);
 int enter_outer_domain(struct sandbox *sandbox);
 int start_guardian(struct sandbox *sandbox);
 int become_first_victim(struct sandbox *sandbox);
+int adopt_for_shell(struct sandbox *sandbox);
 int enter_inner_domain(struct sandbox *sandbox);
 int clear_capabilities(struct sandbox *sandbox);
 /* check_namespaces.c */

@@ -136,16 +136,22 @@ static _Noreturn void see_to_its_end(const struct sandbox *sandbox, struct main_
     _exit(0);
 }
 
-/* What a sandbox with a file view and interpreters of its own does beyond others. */
-static void serve_sessions(const struct sandbox *sandbox, struct main_program *program, int loadavg)
+/* A session's cells, whichever layers are around them. */
+static void serve_sessions(const struct sandbox *sandbox, struct main_program *program)
+{
+    program->collect_cell = cell_files_collect;
+    program->note_files = cell_files_note;
+    program->add_program = session_program_add;
+    cell_files_init(sandbox->places.home);
+    session_program_init(sandbox);
+}
+
+/* What a sandbox with a file view of its own does beyond others. */
+static void serve_copies(const struct sandbox *sandbox, struct main_program *program, int loadavg)
 {
     program->checkpoints.order.proc = sandbox->proc;
     program->checkpoints.needs_order = sandbox->isolation.cgroup_has_memory;
     program->scratch_is_full = scratch_is_full;
-    program->collect_cell = cell_files_collect;
-    program->note_files = cell_files_note;
-    program->add_program = session_program_add;
-    session_program_init(sandbox);
     program->loadavg = loadavg;
     program->memory_is_counted = sandbox->isolation.cgroup_has_memory && sandbox->go.tells_peak;
 }
@@ -172,8 +178,8 @@ void sandbox_use_directory(struct sandbox *sandbox, const char *directory)
     sandbox->directory = NULL;
     if (!directory[0])
         return;
-    (void)snprintf(home, sizeof(home), "%s/" OWN_HOME, directory);
-    (void)snprintf(temporary, sizeof(temporary), "%s/" OWN_TEMPORARY, directory);
+    (void)snprintf(home, sizeof(home), "%s/" RUN_HOME_NAME, directory);
+    (void)snprintf(temporary, sizeof(temporary), "%s/" RUN_TEMPORARY_NAME, directory);
     sandbox->places = (struct program_places){.home = home, .temporary = temporary};
     sandbox->files = interpreter_files_directory();
     sandbox->directory = directory;
@@ -217,6 +223,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
         program.is_filtered = true;
+        serve_sessions(&sandbox, &program);
         if (sandbox.template->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;
@@ -224,7 +231,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         if (sandbox.directory)
             supervise(&sandbox, &program);
         else
-            serve_sessions(&sandbox, &program, loadavg);
+            serve_copies(&sandbox, &program, loadavg);
         see_to_its_end(&sandbox, &program);
     }
     sandbox.report = program.start_report;

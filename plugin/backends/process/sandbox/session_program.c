@@ -17,6 +17,7 @@
 
 #include "backends/common/run_input.h"
 #include "backends/process/program/notification.h"
+#include "backends/process/program/whole_tree.h"
 #include "backends/process/sandbox/interpreter_command.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
@@ -122,7 +123,7 @@ static void fill_streams(void)
 }
 
 /* In the child. Its run waits on the socket run. It has no interpreter that was there before. */
-static _Noreturn void become(int report, int run, int packed)
+static _Noreturn void become(uint32_t runner, int report, int run, int packed)
 {
     sigset_t none;
     struct sandbox_template template =
@@ -136,9 +137,11 @@ static _Noreturn void become(int report, int run, int packed)
     if (sandbox.report < 0 || sandbox.supervisor < 0 || files < 0)
         _exit(1);
     fill_streams();
+    template.runner = runner;
     sandbox.template = &template;
     sandbox.inputs = sandbox.listener = -1;
-    sandbox.files = write_own_files(files);
+    if (!sandbox.directory) /* else all of them are where its own files are */
+        sandbox.files = write_own_files(files);
     if (!sandbox.files)
         main_program_fail(sandbox.report, RUN_FAILURE_INTERNAL, errno,
                           "write the interpreter's files");
@@ -160,9 +163,18 @@ static void take_early_call(int listener, int home)
         (void)kill((pid_t)call->pid, SIGKILL);
 }
 
-/* Until its execve, which closes the other end; home: as main_program.home. true: it has started,
- * and *ret_listener is the caller's. */
-static bool watch_start(int reports, int home, int *ret_listener, struct report *ret)
+/* Until the deadline, or the next look at what the session's processes have. */
+static int wait_ms(const struct main_program *program, uint64_t deadline_ms)
+{
+    int until_end = deadline_poll_timeout(deadline_ms);
+    int until_look = supervision_wait_ms(&program->supervision);
+    return until_look >= 0 && until_look < until_end ? until_look : until_end;
+}
+
+/* Until its execve, which closes the other end. true: it has started, and *ret_listener is the
+ * caller's. */
+static bool watch_start(struct main_program *program, int reports, int *ret_listener,
+                        struct report *ret)
 {
     uint64_t deadline_ms = monotonic_ms() + START_LIMIT_MS;
     struct pollfd ready[] = {{.fd = reports, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
@@ -171,16 +183,22 @@ static bool watch_start(int reports, int home, int *ret_listener, struct report 
     bool is_ready = false;
     fail(ret, 0, "the interpreter was killed as it started");
     for (;;) {
-        ready[1].fd = home < 0 ? -1 : listener;
-        int count = poll(ready, COUNT_OF(ready), deadline_poll_timeout(deadline_ms));
+        ready[1].fd = program->home < 0 ? -1 : listener;
+        int count = poll(ready, COUNT_OF(ready), wait_ms(program, deadline_ms));
         if (count < 0 && errno == EINTR)
+            continue;
+        if (supervision_look(&program->supervision) != RUN_CAUSE_EXIT) {
+            fail(ret, 0, "the session has exceeded a limit"); /* which ends it next */
+            return false;
+        }
+        if (count == 0 && deadline_poll_timeout(deadline_ms) > 0)
             continue;
         if (count <= 0) {
             fail(ret, ETIMEDOUT, "the start of the interpreter took too long");
             return false;
         }
         if (ready[1].revents & POLLIN)
-            take_early_call(listener, home);
+            take_early_call(listener, program->home);
         if (ready[0].revents == 0 && !(ready[1].revents & POLLHUP))
             continue;
         if (report_receive_with(reports, &report, &listener) != REPORT_WHOLE)
@@ -236,14 +254,14 @@ static void start(struct main_program *program, const struct sandbox_order *orde
         return;
     pid_t pid = fork();
     if (pid == 0)
-        become(child_reports, child_run, fds[SESSION_PROGRAM_FDS]);
+        become(order->runner, child_reports, child_run, fds[SESSION_PROGRAM_FDS]);
     close_fd(TAKE_FD(child_reports));
     close_fd(TAKE_FD(child_run));
     if (pid < 0) {
         fail(ret, errno, "fork");
         return;
     }
-    if (watch_start(reports, program->home, &other->listener, ret)) {
+    if (watch_start(program, reports, &other->listener, ret)) {
         other->pid = pid;
         program->other_count++;
         checkpoints_forget(&program->checkpoints);
@@ -262,7 +280,7 @@ void session_program_add(struct main_program *program, int supervisor)
     size_t count = 0;
     ssize_t received =
         channel_receive(supervisor, &order, sizeof(order), fds, COUNT_OF(fds), &count);
-    if (received == sizeof(order) && count == COUNT_OF(fds) && getpid() == 1)
+    if (received == sizeof(order) && count == COUNT_OF(fds) && whole_tree_is_alone())
         start(program, &order, fds, &report);
     else
         fail(&report, EBADMSG, "read the order");

@@ -138,6 +138,8 @@ static _Noreturn void guard(int init, int lock)
     if (lock < 0 || dup2(lock, STDOUT_FILENO) < 0)
         close_fd(STDOUT_FILENO);
     (void)close_range(STDOUT_FILENO + 1, ~0U, 0);
+    /* Stopped with the tree, just as the init ends, it goes on. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGCONT);
     while (poll(&end, 1, -1) < 0 && errno == EINTR)
         ;
     if (whole_tree_is_alone()) /* "all processes" would be others' */
@@ -157,6 +159,7 @@ int start_guardian(struct sandbox *sandbox)
     sandbox->guardian = fork();
     if (sandbox->guardian == 0)
         guard(own, lock);
+    whole_tree_note_guardian(sandbox->guardian);
     return sandbox->guardian < 0 ? -1 : 0;
 }
 
@@ -170,6 +173,16 @@ int become_first_victim(struct sandbox *sandbox)
         return -1;
     CLEANUP_CLOSE int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     return fd >= 0 && write(fd, "1000", 4) == 4 ? 0 : -1;
+}
+
+/* The payload. The main program of a shell's session takes the place of a parent that its shells
+ * have lost (interpreter/shell/), which no filtered program can say of itself. Its own orphans are
+ * the init's. */
+int adopt_for_shell(struct sandbox *sandbox)
+{
+    if (sandbox->template->runner != RUN_RUNNER_SHELL)
+        return 0;
+    return prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 /* Single files that a program may read, whatever the policy says, and no more than that. */

@@ -69,6 +69,7 @@ static void pass_program_on(struct run *run, const struct session_order *order,
 {
     const struct sandbox_order passed = {
         .kind = SANDBOX_PROGRAM,
+        .runner = order->runner,
         .cgroup_has_memory = run->process->cgroup.has_memory,
         .cgroup_has_pids = run->process->cgroup.has_pids,
     };

@@ -14,6 +14,7 @@
 #include "backends/process/sandbox/own_directory.h"
 #include "backends/process/sandbox/sandbox_clone.h"
 #include "base/cleanup.h"
+#include "protocol/run_description.h"
 
 #define TRIES 8 /* until its lock is held, another supervisor may take it for a dead one's */
 
@@ -43,7 +44,7 @@ static int make_content(struct run_directory *directory)
         top < 0 ? -1 : openat(top, OWN_LOCK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 || own_directory_hold(directory->path, &directory->lock) < 0)
         return -1;
-    return mkdirat(top, OWN_HOME, 0700) < 0 ? -1 : mkdirat(top, OWN_TEMPORARY, 0700);
+    return mkdirat(top, RUN_HOME_NAME, 0700) < 0 ? -1 : mkdirat(top, RUN_TEMPORARY_NAME, 0700);
 }
 
 int run_directory_make_own(const char *place, struct run_directory *ret)

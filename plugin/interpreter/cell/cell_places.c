@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the directories of a session's program: see cell.h. Runs in that program. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interpreter/cell/cell.h"
+#include "protocol/run_description.h"
+
+static char home[PATH_MAX] = RUN_HOME;
+static char temporary[PATH_MAX + sizeof("/" RUN_TEMPORARY_NAME)] = "/tmp";
+
+void cell_places_note(void)
+{
+    char directory[sizeof(home)];
+    if (!getcwd(directory, sizeof(directory)) || strcmp(directory, RUN_HOME) == 0)
+        return;
+    char *slash = strrchr(directory, '/');
+    (void)snprintf(home, sizeof(home), "%s", directory);
+    if (slash)
+        *slash = '\0';
+    (void)snprintf(temporary, sizeof(temporary), "%s/" RUN_TEMPORARY_NAME, directory);
+}
+
+const char *cell_home(void)
+{
+    return home;
+}
+
+const char *cell_temporary(void)
+{
+    return temporary;
+}

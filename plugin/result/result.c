@@ -195,6 +195,8 @@ static void note_results(struct call *call)
     if (results->refused)
         call_note(call, "the program's stream of results was not understood; what came behind that "
                         "place was dropped");
+    if (results->refused && results->cell && !results->cell->ended)
+        call_note(call, "neither was the end of the cell, which was ended for it");
     if (results->redacted > 0)
         call_note(call, "secrets were redacted from the results in %zu places (best effort)",
                   results->redacted);

@@ -89,6 +89,14 @@ static void interrupt_for_output(struct run_drain *drain)
     interrupt((struct loop *)drain, RUN_CAUSE_OUTPUT_LIMIT);
 }
 
+/* Nothing behind such a frame is read, so neither is the word of the cell's end: the backend ends
+ * it, as one that does not heed its interruption. */
+static void interrupt_for_rubbish(struct loop *loop, const struct cell_word *word)
+{
+    if (loop->run->results.refused && !word->ended)
+        interrupt(loop, RUN_CAUSE_SIGNAL);
+}
+
 static void keep_late(void *user, const void *bytes, size_t length)
 {
     output_capture_add(&((struct run_stream *)user)->capture, bytes, length);
@@ -217,8 +225,10 @@ static bool is_open(struct loop *loop, const struct cell_word *word)
 static bool run_loop(struct loop *loop, const struct cell_word *word, struct error *error)
 {
     bool goes_on = true;
-    while (goes_on && loop->state == SESSION_KEPT && is_open(loop, word))
+    while (goes_on && loop->state == SESSION_KEPT && is_open(loop, word)) {
+        interrupt_for_rubbish(loop, word);
         goes_on = poll_once(loop, error);
+    }
     if (goes_on && loop->state == SESSION_KEPT)
         goes_on = take_event(loop, error);
     run_drain_rest(&loop->drain);

@@ -98,13 +98,26 @@ def test_as_many_calls_are_open_as_the_policy_allows():
         tap.equal((printed(code, session, at_once.serve), at_once.most), (f"{sum(range(1, 41))}\n", most))
 
 
-def test_behind_what_is_no_frame_calls_fail_at_once():
-    """The cell's own end is not understood either: so it lasts until its time is over, and is undone."""
+def expect_ended_for_rubbish(result, state, reason):
+    tap.equal((result["status"], result["error"]["code"], result["cause"], result["signal"]), ("killed", "killed_by_signal", "signal", "SIGKILL"), result)
+    tap.equal((result["session"]["state"], result["session"]["lost_reason"]), (state, reason), result)
+    tap.true(any("neither was the end of the cell" in note for note in result["notes"]), result["notes"])
+
+
+def test_a_cell_that_writes_what_is_no_frame_is_ended():
+    """Its own end is not understood either: so it is ended long before its time is over, and undone. No call of it comes any more."""
     use()
-    session = begin(CODES)
-    host, _, result = call("import os\nos.write(63, b'\\xff' * 5)\nprint(code(tools.add, x=1), code(tools.add, x=2), flush=True)", session,
-                           request={"timeout_ms": 1000})
-    tap.equal((result["status"], result["stdout"], host.calls, result["session"]["state"]), ("timeout", "unavailable unavailable\n", [], "restored"), result)
+    session = begin("x = 1\n" + CODES)
+    host, _, result = call("import os\nx = 2\nos.write(63, b'\\xff' * 5)\nprint(code(tools.add, x=1), code(tools.add, x=2), flush=True)", session)
+    expect_ended_for_rubbish(result, "restored", None)
+    tap.equal(host.calls, [])
+    tap.equal(printed("print(x)", session), "1\n")
+
+
+def test_a_session_without_checkpoints_is_lost_with_what_is_no_frame():
+    use(sessions={"checkpoints": 0})
+    result = call("import os\nos.write(63, b'\\xff' * 5)", begin("pass"))[2]
+    expect_ended_for_rubbish(result, "lost", "crashed")
 
 
 def test_a_session_may_get_tools_later():
@@ -442,7 +455,7 @@ def test_no_descriptor_is_left_in_the_backend():
 
 
 # What else is here is about the gateway or Python's module, which are the same in every mode.
-OF_BACKENDS = ("cells_call_and_keep_their_state", "as_many_calls_are_open_as_the_policy_allows", "behind_what_is_no_frame_calls_fail_at_once", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
+OF_BACKENDS = ("cells_call_and_keep_their_state", "as_many_calls_are_open_as_the_policy_allows", "a_cell_that_writes_what_is_no_frame_is_ended", "a_cell_that_wants_none_has_none", "a_call_that_is_open_ends_with_its_cell",
                "a_thread_calls_behind_its_cell_and_in_a_later_one", "the_end_of_a_cell_is_no_part_of_another_frame",
                "answers_that_a_cell_has_not_read_are_not_the_next_ones", "a_program_with_many_files_keeps_its_tools", "undo_behind_a_call", "both_branches_call", "waiting_is_not_a_cells_computing",
                "processor_time_is_charged_while_a_call_is_open", "a_cells_waiting_has_a_bound", "an_interruption_during_a_call",

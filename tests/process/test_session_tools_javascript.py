@@ -69,14 +69,14 @@ def test_as_many_calls_are_open_as_the_policy_allows():
         tap.equal((printed(code, session, at_once.serve), at_once.most), ("40\n", most))
 
 
-def test_behind_what_is_no_frame_calls_fail_at_once():
-    """The cell's own end is not understood either: so it lasts until its time is over."""
+def test_a_cell_that_writes_what_is_no_frame_is_ended():
+    """Its own end is not understood either: so it is ended long before its time is over. No call of it comes any more."""
     use()
     session = begin()
     made = ToolHost(provider, add_one, rights=RIGHTS)
     program = "require('fs').writeSync(63, Buffer.alloc(5, 0xff));\nconsole.log(await code(tools.add({ x: 1 })), await code(tools.add({ x: 2 })));"
-    result = provider.invoke({"language": "javascript", "code": program, "session": session, "timeout_ms": 1000}, made)[1]
-    tap.equal((result["status"], result["stdout"], made.calls, result["session"]["state"]), ("timeout", "unavailable unavailable\n", [], "lost"), result)
+    result = provider.invoke({"language": "javascript", "code": program, "session": session}, made)[1]
+    tap.equal((result["cause"], made.calls, result["session"]["state"], result["session"]["lost_reason"]), ("signal", [], "lost", "crashed"), result)
 
 
 def test_cells_call_and_keep_their_state():
@@ -276,5 +276,5 @@ def test_threads_of_a_cell_cannot_call():
 OF_BACKENDS = ("cells_call_and_keep_their_state", "cells_with_tools_and_without", "a_call_that_is_open_ends_with_its_cell", "code_left_behind_calls_in_a_later_cell",
                "the_end_of_a_cell_is_no_part_of_another_frame", "an_interruption_during_a_call", "interruptions_while_calls_are_written",
                "waiting_is_not_a_cells_computing", "threads_of_a_cell_cannot_call",
-               "as_many_calls_are_open_as_the_policy_allows", "behind_what_is_no_frame_calls_fail_at_once")
+               "as_many_calls_are_open_as_the_policy_allows", "a_cell_that_writes_what_is_no_frame_is_ended")
 modes.run_with_node(globals(), OF_BACKENDS, POLICY)

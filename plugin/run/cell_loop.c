@@ -150,9 +150,9 @@ static void serve_calls(struct loop *loop)
 {
     if (!call_service_serve(&loop->calls, loop->cell.tools_fd))
         interrupt(loop, RUN_CAUSE_CANCELLED);
-    if (loop->interrupted_for == RUN_CAUSE_EXIT &&
-        call_service_tell_waiting(&loop->calls, loop->session->backend.events))
-        loop->deadline_ms += loop->run->description->tools_wait_ms;
+    if (loop->interrupted_for == RUN_CAUSE_EXIT)
+        call_service_tell_waiting(&loop->calls, loop->session->backend.events,
+                                  loop->run->description->tools_wait_ms, &loop->deadline_ms);
 }
 
 /* The host works for nobody from now on. What the cell has left behind hears so: a child that the

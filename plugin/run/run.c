@@ -171,10 +171,9 @@ static void serve_calls(struct loop *loop)
         call_service_stop(&loop->calls);
     else if (!call_service_serve(&loop->calls, loop->backend.tools_fd))
         order_end(loop, RUN_ORDER_CANCEL);
-    else if (loop->outcome.started &&
-             call_service_tell_waiting(&loop->calls, loop->backend.events) &&
-             loop->deadline_ms != UINT64_MAX)
-        loop->deadline_ms += loop->run->description->tools_wait_ms;
+    else if (loop->outcome.started)
+        call_service_tell_waiting(&loop->calls, loop->backend.events,
+                                  loop->run->description->tools_wait_ms, &loop->deadline_ms);
 }
 
 static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)

@@ -39,18 +39,19 @@ bool call_service_serve(struct call_service *service, int answers)
     return !calls || calls->serve(calls->user, is_held(service) ? -1 : answers);
 }
 
-bool call_service_tell_waiting(struct call_service *service, int events)
+void call_service_tell_waiting(struct call_service *service, int events, uint64_t wait_limit_ms,
+                               uint64_t *deadline_ms)
 {
     const struct run_calls *calls = service->calls;
     bool waits = calls && calls->is_waiting(calls->user);
     const unsigned char order = waits ? RUN_ORDER_WAITS : RUN_ORDER_GOES_ON;
     if (waits == service->told_waiting)
-        return false;
+        return;
     service->told_waiting = waits;
     (void)channel_send(events, &order, sizeof(order), NULL, 0);
-    bool is_first = !service->waited;
+    if (!service->waited && *deadline_ms != UINT64_MAX)
+        *deadline_ms += wait_limit_ms;
     service->waited = true;
-    return is_first;
 }
 
 void call_service_stop(struct call_service *service)

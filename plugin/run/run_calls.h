@@ -44,7 +44,8 @@ uint64_t call_service_due_ms(const struct call_service *service);
  * approver has ended the run. */
 bool call_service_serve(struct call_service *service, int answers);
 /* Tells the backend over events whether the program waits for answers, where that has changed. The
- * backend knows how much of the wait the program's own computing is. true: it is the first wait,
- * for which the loop's deadline moves by the whole limit, as it is only a bound. */
-bool call_service_tell_waiting(struct call_service *service, int events);
+ * backend knows how much of the wait the program's own computing is. The first wait moves the
+ * loop's deadline (UINT64_MAX: none) by the whole limit, as it is only a bound. */
+void call_service_tell_waiting(struct call_service *service, int events, uint64_t wait_limit_ms,
+                               uint64_t *deadline_ms);
 void call_service_stop(struct call_service *service);

@@ -79,6 +79,16 @@ static int next_order(void)
     return recv(backend[1], &order, sizeof(order), MSG_DONTWAIT) == 1 ? order : 0;
 }
 
+#define WAIT_LIMIT_MS 500
+
+/* Tells it, which moves the deadline by so much. */
+static void expect_moved(struct call_service *service, uint64_t by_ms)
+{
+    uint64_t deadline_ms = 1000;
+    call_service_tell_waiting(service, backend[0], WAIT_LIMIT_MS, &deadline_ms);
+    ck_assert_uint_eq(deadline_ms, 1000 + by_ms);
+}
+
 START_TEST(a_program_without_tools)
 {
     struct call_service service = {.calls = NULL};
@@ -86,7 +96,7 @@ START_TEST(a_program_without_tools)
     ck_assert_int_eq(call_service_writable_fd(&service, ANSWERS), -1);
     ck_assert_uint_eq(call_service_due_ms(&service), UINT64_MAX);
     ck_assert(call_service_serve(&service, ANSWERS));
-    ck_assert(!call_service_tell_waiting(&service, backend[0]));
+    expect_moved(&service, 0);
     call_service_stop(&service);
     ck_assert_int_eq(next_order(), 0);
 }
@@ -145,18 +155,29 @@ END_TEST
 START_TEST(each_change_is_told_and_the_first_wait_moves_the_deadline)
 {
     struct call_service service = {.calls = &calls};
-    ck_assert(!call_service_tell_waiting(&service, backend[0]));
+    expect_moved(&service, 0);
     ck_assert_int_eq(next_order(), 0);
     waits = true;
-    ck_assert(call_service_tell_waiting(&service, backend[0]));
+    expect_moved(&service, WAIT_LIMIT_MS);
     ck_assert_int_eq(next_order(), RUN_ORDER_WAITS);
-    ck_assert(!call_service_tell_waiting(&service, backend[0]));
+    expect_moved(&service, 0);
     ck_assert_int_eq(next_order(), 0);
     waits = false;
-    ck_assert(!call_service_tell_waiting(&service, backend[0]));
+    expect_moved(&service, 0);
     ck_assert_int_eq(next_order(), RUN_ORDER_GOES_ON);
     waits = true;
-    ck_assert(!call_service_tell_waiting(&service, backend[0]));
+    expect_moved(&service, 0);
+    ck_assert_int_eq(next_order(), RUN_ORDER_WAITS);
+}
+END_TEST
+
+START_TEST(no_deadline_is_not_moved)
+{
+    struct call_service service = {.calls = &calls};
+    uint64_t deadline_ms = UINT64_MAX;
+    waits = true;
+    call_service_tell_waiting(&service, backend[0], WAIT_LIMIT_MS, &deadline_ms);
+    ck_assert_uint_eq(deadline_ms, UINT64_MAX);
     ck_assert_int_eq(next_order(), RUN_ORDER_WAITS);
 }
 END_TEST
@@ -170,5 +191,6 @@ int main(void)
     tcase_add_test(cases, answers_are_held_back);
     tcase_add_test(cases, the_end_of_that_is_a_reason_to_wake);
     tcase_add_test(cases, each_change_is_told_and_the_first_wait_moves_the_deadline);
+    tcase_add_test(cases, no_deadline_is_not_moved);
     return run_suite("run calls", &cases, 1);
 }

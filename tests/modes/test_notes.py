@@ -71,7 +71,7 @@ def test_a_program_that_waits_for_a_child_killed_for_memory():
     code = f"import os, signal\nif os.fork() == 0:\n    {GROW.replace(chr(10), chr(10) + '    ')}\nsignal.pause()"
 
     def case():
-        output = run("python", code, timeout_ms=2000)
+        output = run("python", code, timeout_ms=5000)
         kills_of_children(output)
         tap.equal((output["status"], output["cause"]), ("timeout", "wall_timeout"), output)
         notes = notes_of_ended(output)

@@ -8,23 +8,9 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults", "process")]
 import tap
-from modes import MODE, Provider, adopt_orphans, merged, run_cases
-from provider import ALLOW, NOT_RUN, OK, Host
-
-RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files")
-AMPLE_MS = 120000
-adopt_orphans()
-provider = Provider()
-
-
-def use(checkpoints=3, **more):
-    provider.reset()
-    sessions = {"max_total": 8, "max_per_principal": 8, "checkpoints": checkpoints}
-    tap.equal(provider.use_policy(merged({"sessions": sessions, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
-
-
-def call(code, session="new", **more):
-    return provider.invoke({"language": "python", "code": code, "session": session, **more}, Host(RIGHTS, context={"principal": "ann"}))
+from checkpointed import RIGHTS, UNTIL_ONE_THREAD, call, provider, use
+from modes import MODE, run_cases
+from provider import ALLOW, NOT_RUN, Host
 
 
 def cell(code, session="new", state="kept", checkpoint="taken", status="completed", **more):
@@ -307,7 +293,7 @@ def test_what_has_threads_is_not_copied():
     use()
     session = begin("import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()")
     without("threads", "x = 1", session)
-    cell("stop.set(); thread.join()", session, checkpoint="threads")
+    cell(f"stop.set(); thread.join()\n{UNTIL_ONE_THREAD}", session, checkpoint="threads")
     cell("x = 2", session)
 
 

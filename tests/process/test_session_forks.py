@@ -12,13 +12,11 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults", "process")]
 import tap
-from modes import MODE, Provider, adopt_orphans, merged, run_cases
+from checkpointed import AMPLE_MS, UNTIL_ONE_THREAD, provider
+from modes import MODE, merged, run_cases
 from provider import ACCEPTED, ALLOW, NOT_RUN, OK, PENDING, Host
 
 RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files", "sandbox.exec.secrets")
-AMPLE_MS = 120000
-adopt_orphans()
-provider = Provider()
 
 
 def use(checkpoints=3, *, sessions=None, **more):
@@ -150,7 +148,7 @@ def test_without_a_checkpoint_all_are_lost_and_each_owner_hears_once():
     tap.equal(refusal(third)["code"], "session_not_found")
 
 
-OBSTACLES = (("threads", "import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()", "stop.set(); thread.join()"),
+OBSTACLES = (("threads", "import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()", f"stop.set(); thread.join()\n{UNTIL_ONE_THREAD}"),
              ("processes", "import os, time\nchild = os.fork()\nif child == 0:\n    time.sleep(1000)", "os.kill(child, 9); os.waitpid(child, 0)"),
              ("descriptors", "file = open('a', 'w')", "file.close()"),
              ("descriptors", "import socket\nmine, other = socket.socketpair()", "mine.close(); other.close()"),

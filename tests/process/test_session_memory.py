@@ -12,11 +12,9 @@ import threading
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults", "process")]
 import ordinary_user
 import tap
-from modes import MODE, Provider, adopt_orphans, merged
-from provider import OK, Host
+from checkpointed import AMPLE_MS, RIGHTS, call, provider, use
+from modes import MODE
 
-RIGHTS = ("sandbox.exec", "sandbox.exec.session")
-AMPLE_MS = 120000
 MIB = 1 << 20
 NAME = f"oom-{os.getpid()}"
 PREPARED = f"""import ctypes, os, signal, time
@@ -32,22 +30,10 @@ def hold(word, children=0):
     for _ in range(children):
         os.wait()
 name('{NAME}-0')"""
-adopt_orphans()
-provider = Provider()
-
-
-def use(checkpoints=3, **more):
-    provider.reset()
-    sessions = {"max_total": 8, "max_per_principal": 8, "checkpoints": checkpoints}
-    tap.equal(provider.use_policy(merged({"sessions": sessions, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
-
-
-def call(code, session="new", **more):
-    return provider.invoke({"language": "python", "code": code, "session": session, **more}, Host(RIGHTS, context={"principal": "ann"}))[1]
 
 
 def cell(code, session="new", state="kept", **more):
-    result = call(code, session, **more)
+    result = call(code, session, **more)[1]
     tap.equal(result["session"] and result["session"]["state"], state, result)
     return result
 
@@ -88,7 +74,7 @@ class Held:
 
     def __init__(self, session, word, children=0, **more):
         self.word, self.results = word, []
-        self.thread = threading.Thread(target=lambda: self.results.append(call(f"hold('{NAME}-{word}', {children})", session, **more)))
+        self.thread = threading.Thread(target=lambda: self.results.append(call(f"hold('{NAME}-{word}', {children})", session, **more)[1]))
         self.thread.start()
         tap.eventually(lambda: len(named(word)) == 1 + children, f"the processes of the cell {word}")
 

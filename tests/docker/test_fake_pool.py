@@ -5,7 +5,6 @@ import json
 import pathlib
 import sys
 import threading
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
@@ -38,9 +37,13 @@ def completes(request=REQUEST, caller=None):
     return output
 
 
-def await_ready(engine, numbers):
+def await_waiting(engine, numbers):
     tap.eventually(lambda: engine.waiting() == numbers, f"{numbers} wait: {engine.waiting()}", 60)
-    time.sleep(0.1 * tap.SLOW)  # for the backend to read what the engine has sent
+
+
+def await_ready(engine, numbers):
+    await_waiting(engine, numbers)
+    tap.eventually(lambda: sum(row["ready"] for row in provider.pool("docker")[1].values()) == len(numbers), "the backend knows of them")
 
 
 def begin(engine, **policy):
@@ -269,7 +272,7 @@ def test_none_outlives_the_gateway():
         host = gateway(f"p = Provider(); p.use_policy({policy!r}); p.invoke({{'language': 'sh', 'code': 'true'}}, Host()); "
                        "print('done', flush=True); sys.stdin.read()", stdin=-1)
         tap.equal(host.stdout.readline(), "done\n")
-        await_ready(engine, [READY, READY + 1])
+        await_waiting(engine, [READY, READY + 1])
         host.kill()
         host.wait()
         tap.eventually(lambda: engine.containers == {}, "none is left", 20)

@@ -23,6 +23,8 @@
 /* Behind an interruption, until the program hears that its calls of tools are cancelled: of the two
  * the interruption is to come first. */
 #define CANCELLED_CALLS_MS 100
+/* For the backend's word that an interpreter has ended. */
+#define END_WORD_MS 1000
 
 struct loop {
     struct run_drain drain; /* the first */
@@ -31,6 +33,7 @@ struct loop {
     struct backend_run cell; /* its pipes */
     struct run_stream *late;
     uint64_t deadline_ms;
+    uint64_t mute_ms; /* when a cell is ended that can tell its end no more; UINT64_MAX: it can */
     struct call_service calls;
     enum run_cause interrupted_for; /* RUN_CAUSE_EXIT: it was not interrupted */
     enum session_state state;
@@ -89,11 +92,24 @@ static void interrupt_for_output(struct run_drain *drain)
     interrupt((struct loop *)drain, RUN_CAUSE_OUTPUT_LIMIT);
 }
 
-/* Nothing behind such a frame is read, so neither is the word of the cell's end: the backend ends
- * it, as one that does not heed its interruption. */
-static void interrupt_for_rubbish(struct loop *loop, const struct cell_word *word)
+/* From the end of a cell's results until it is taken for one that lives on without them. */
+static uint64_t end_word_ms(const struct loop *loop)
 {
-    if (loop->run->results.refused && !word->ended)
+    bool may_be_restored = loop->run->description->session.checkpoints > 0;
+    return END_WORD_MS + (may_be_restored ? SESSION_RESTORE_LIMIT_MS : 0);
+}
+
+/* The word of a cell's end can come no more: it has closed the stream of its results, or written
+ * what is no frame. The backend ends it, as one that does not heed its interruption. An interpreter
+ * that has ended has closed it too, but of that the backend tells. */
+static void interrupt_mute(struct loop *loop, const struct cell_word *word)
+{
+    bool is_closed = loop->cell.results_fd < 0;
+    if (word->ended || !(is_closed || loop->run->results.refused))
+        return;
+    if (loop->mute_ms == UINT64_MAX)
+        loop->mute_ms = monotonic_ms() + (is_closed ? end_word_ms(loop) : 0);
+    if (loop->mute_ms <= monotonic_ms())
         interrupt(loop, RUN_CAUSE_SIGNAL);
 }
 
@@ -142,7 +158,9 @@ static bool take_event(struct loop *loop, struct error *error)
 static uint64_t next_wake_ms(const struct loop *loop)
 {
     uint64_t due_ms = call_service_due_ms(&loop->calls);
-    return due_ms < loop->deadline_ms ? due_ms : loop->deadline_ms;
+    bool is_due = loop->interrupted_for == RUN_CAUSE_EXIT && loop->mute_ms < loop->deadline_ms;
+    uint64_t wake_ms = is_due ? loop->mute_ms : loop->deadline_ms;
+    return due_ms < wake_ms ? due_ms : wake_ms;
 }
 
 /* One that was interrupted has had its time. */
@@ -226,7 +244,7 @@ static bool run_loop(struct loop *loop, const struct cell_word *word, struct err
 {
     bool goes_on = true;
     while (goes_on && loop->state == SESSION_KEPT && is_open(loop, word)) {
-        interrupt_for_rubbish(loop, word);
+        interrupt_mute(loop, word);
         goes_on = poll_once(loop, error);
     }
     if (goes_on && loop->state == SESSION_KEPT)
@@ -284,6 +302,7 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
         .run = run,
         .cell = BACKEND_RUN_EMPTY,
         .late = late,
+        .mute_ms = UINT64_MAX,
         .calls = {.calls = run->calls},
         .interrupted_for = RUN_CAUSE_EXIT,
     };

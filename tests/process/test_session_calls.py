@@ -486,6 +486,13 @@ def test_an_idle_session_expires():
     expect_refused("session_not_found", session)
 
 
+def test_a_cell_that_closes_the_stream_of_its_end_is_ended():
+    use({"checkpoints": 0})
+    result = call("import os\nos.close(63)", begin())[1]
+    tap.equal((result["error"]["code"], result["cause"], result["signal"]), ("killed_by_signal", "signal", "SIGKILL"), result)
+    expect_ended(result, "crashed")
+
+
 def sockets():
     return {fd for fd in map(int, os.listdir("/proc/self/fd")) if os.path.exists(f"/proc/self/fd/{fd}") and stat.S_ISSOCK(os.fstat(fd).st_mode)}
 

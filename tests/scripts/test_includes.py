@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/check-includes on the product's sources, and on copies of them with an include that must not be."""
+"""scripts/check-includes on the product's sources, and on a copy of them with an include that must not be."""
 import pathlib
 import re
 import shutil
@@ -10,22 +10,22 @@ import tap
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 CHECK = TOP / "scripts" / "check-includes"
+COPIED = tempfile.TemporaryDirectory()
+COPY = pathlib.Path(COPIED.name)
+for source in (path for area in ("abi", "plugin", "host-shim") for path in (TOP / area).rglob("*.[ch]")):
+    (COPY / source.relative_to(TOP)).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, COPY / source.relative_to(TOP))
 
 
 def says(**planted):
-    """The exit status and the output for a copy of the sources; planted: by path, what that file includes as well."""
-    with tempfile.TemporaryDirectory() as directory:
-        copy = pathlib.Path(directory)
-        for area in ("abi", "plugin", "host-shim"):
-            for path in (TOP / area).rglob("*.[ch]"):
-                target = copy / path.relative_to(TOP)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, target)
-        for path, name in planted.items():
-            with open(copy / path, "a", encoding="utf-8") as file:
-                file.write(f'#include "{name}"\n')
-        done = subprocess.run([CHECK, copy], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        return done.returncode, done.stdout
+    """The exit status and the output for the copy of the sources; planted: by path, what that file includes as well."""
+    before = {path: (COPY / path).read_text(encoding="utf-8") for path in planted}
+    for path, name in planted.items():
+        (COPY / path).write_text(f'{before[path]}#include "{name}"\n', encoding="utf-8")
+    done = subprocess.run([CHECK, COPY], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for path, text in before.items():
+        (COPY / path).write_text(text, encoding="utf-8")
+    return done.returncode, done.stdout
 
 
 def refused(path, name, expected):

@@ -31,7 +31,7 @@
 #include "base/cleanup.h"
 
 #define KNOCK_OUTS_LIMIT 32
-#define STEPS_LIMIT      32
+#define STEPS_LIMIT      48
 #define LEAKED_FD        9
 #define VIEW_BYTES \
     (UINT64_C(1) << 20) /* as in view.c: every other memory file system is the scratch */

@@ -126,6 +126,6 @@ class UnprivilegedBackend(ProcessBackend):
         found = []
         for path in (path for place in ("/tmp", "/dev/shm") for path in pathlib.Path(place).glob("code-execute-*-*")):
             number = path.name.split("-")[2]
-            if number.isdigit() and modes.hosts_of(int(number)) & own_children():
+            if number.isdigit() and (modes.hosts_of(int(number)) or set()) & own_children():
                 found.append(str(path))
         return {"directories of runs": sorted(found)}

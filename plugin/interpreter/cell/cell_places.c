@@ -8,8 +8,8 @@
 #include "interpreter/cell/cell.h"
 #include "protocol/run_description.h"
 
-static char home[PATH_MAX] = RUN_HOME;
-static char temporary[PATH_MAX + sizeof("/" RUN_TEMPORARY_NAME)] = "/tmp";
+static char home[PATH_MAX]; /* "": there are mounts */
+static char temporary[PATH_MAX + sizeof("/" RUN_TEMPORARY_NAME)];
 
 void cell_places_note(void)
 {
@@ -25,10 +25,10 @@ void cell_places_note(void)
 
 const char *cell_home(void)
 {
-    return home;
+    return home[0] ? home : RUN_HOME;
 }
 
 const char *cell_temporary(void)
 {
-    return temporary;
+    return home[0] ? temporary : "/tmp";
 }

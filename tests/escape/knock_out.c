@@ -34,7 +34,7 @@
 #define STEPS_LIMIT      48
 #define LEAKED_FD        9
 #define VIEW_BYTES \
-    (UINT64_C(1) << 20) /* as in view.c: every other memory file system is the scratch */
+    (UINT64_C(2) << 20) /* as in view.c: every other memory file system is the scratch */
 
 static struct {
     char kind[32];

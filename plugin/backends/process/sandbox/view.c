@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 
 /* Room for mount points and the files below; nothing is written to it once the program runs. */
-#define VIEW_BYTES  (UINT64_C(1) << 20)
+#define VIEW_BYTES  (UINT64_C(2) << 20)
 #define VIEW_INODES 8192
 
 int make_mounts_private(struct sandbox *sandbox)

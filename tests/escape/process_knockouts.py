@@ -16,9 +16,9 @@ STEPS = ("check_user_namespace check_pid_namespace check_mount_namespace check_n
          "mount_scratch show_read_only_paths show_workspace show_interpreter_files write_identity_files make_devices mount_proc make_view_read_only "
          "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home become_readable_again "
          "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls hand_over_listener").split()
-UNPRIVILEGED_STEPS = ("check_supervision enter_control_groups become_subreaper become_prompt become_unreadable clear_capabilities "
+UNPRIVILEGED_STEPS = ("check_supervision note_inheritance enter_control_groups become_subreaper become_prompt become_unreadable clear_capabilities "
                       "forbid_new_privileges enter_outer_domain start_guardian start_session close_other_descriptors enter_home "
-                      "become_first_victim enter_inner_domain restrict_system_calls hand_over_listener write_files limit_resources").split()
+                      "become_first_victim adopt_for_shell enter_inner_domain restrict_system_calls hand_over_listener write_files limit_resources").split()
 NAMESPACES = "user pid mount network ipc uts".split()
 RLIMITS = "core memlock sigpending msgqueue rtprio nice nofile fsize cpu nproc data".split()
 
@@ -160,6 +160,8 @@ def unprivileged_mutants():
     killed = "tests/process/test_unprivileged.py kills our processes, and looks for the tree"
     reasons = {
         "check_supervision": ("a check; what it asks /proc for is there",),
+        "note_inheritance": ("a copied interpreter counts with the memory of its original then, which is more and not less",),
+        "adopt_for_shell": ("gives the main program of a shell's session its orphans; without it the init has them",),
         "enter_control_groups": ("what was not entered counts as missing, and the init counts in its place",),
         "become_subreaper": (f"orphans would not be counted, and one call ends the whole domain with them; {killed}",),
         "become_prompt": ("a wish to the scheduler, which an older kernel does not know",),

@@ -303,11 +303,17 @@ static json_t *pool_json(enum sandbox_mode mode)
                      pool_states[state], "sandboxes", rows);
 }
 
+/* A variant's backend is the one of the mode that it stands for. */
+static bool is_told(const struct sandbox_mode_row *row)
+{
+    return row->has_pool && !row->variant_of;
+}
+
 json_t *status_pools(void)
 {
     json_auto_t *pools = json_array();
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        if (sandbox_mode_row((enum sandbox_mode)i)->has_pool &&
+        if (is_told(sandbox_mode_row((enum sandbox_mode)i)) &&
             json_array_append_new(pools, pool_json((enum sandbox_mode)i)) != 0)
             return NULL;
     return json_incref(pools);

@@ -57,8 +57,13 @@ class Session:
         return python, init, guardians[0]
 
 
+def is_stopped(pid):
+    """With each of its threads: one that is on a processor stops a moment behind the others."""
+    return all(state(task) == STOPPED for task in os.listdir(f"/proc/{pid}/task"))
+
+
 def state(pid):
-    """Its letter of proc(5); None: it has ended."""
+    """Of the process or thread, its letter of proc(5); None: it has ended."""
     try:
         letter = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
@@ -175,19 +180,27 @@ def test_an_idle_session_is_stopped_and_its_guardian_is_not():
     tap.equal(session.prints("print(child.poll())"), "None", "the next cell goes on")
 
 
-# Sends itself SIGCONT behind the begin of the idle time, and notes that it runs.
+# Its timer sends it on while it is idle, each second. The thread that waits for that tells how long it has stood still, and runs on.
 WAKES = """
-import ctypes, os, struct, threading, time
+import ctypes, os, signal, struct, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
-def note():
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
+longest = 0
+def run():
+    global longest
+    last = time.monotonic()
     while True:
-        os.write(file, b'.'); time.sleep(0.005)
-file = os.open('awake', os.O_CREAT | os.O_WRONLY)
-threading.Thread(target=note, daemon=True).start()
+        time.sleep(0.005)
+        last, longest = time.monotonic(), max(longest, time.monotonic() - last)
+def tell():
+    while signal.sigwaitinfo({signal.SIGCONT}).si_code != -2: pass  # SI_TIMER
+    time.sleep(0.01)
+    with open('woken', 'w') as file: file.write(str(longest))
+for part in run, tell: threading.Thread(target=part, daemon=True).start()
 timer = ctypes.c_void_p()
-event = struct.pack('Qii48x', 0, 18, 0)
+event = struct.pack('Qii48x', 0, signal.SIGCONT, 0)
 assert libc.timer_create(1, event, ctypes.byref(timer)) == 0
-assert libc.timer_settime(timer, 0, struct.pack('4Q', 0, 0, 3, 0), None) == 0
+assert libc.timer_settime(timer, 0, struct.pack('4Q', 1, 0, 4, 0), None) == 0
 print(os.getcwd(), os.getpid())
 """
 
@@ -196,13 +209,10 @@ def test_a_program_that_wakes_itself_is_stopped_again():
     use()
     session = Session()
     home, pid = session.prints(WAKES).split()
-
-    def noted():
-        return os.stat(f"{home}/awake").st_size
-    tap.eventually(lambda: state(pid) == STOPPED, "it is stopped")
-    before = noted()
-    tap.eventually(lambda: noted() > before, "the control: its timer has woken it")
-    tap.eventually(lambda: state(pid) == STOPPED, "it is stopped again")
+    woken = pathlib.Path(home, "woken")
+    tap.eventually(lambda: woken.exists() and woken.read_text() != "", "the control: its timer has woken it")
+    tap.true(float(woken.read_text()) > 1, f"the control: it was stopped until then, for {woken.read_text()} s")
+    tap.eventually(lambda: is_stopped(pid), "it is stopped again")
 
 
 def test_a_limit_of_the_tree_ends_the_session():

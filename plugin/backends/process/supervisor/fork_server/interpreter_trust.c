@@ -51,6 +51,7 @@ static const struct {
     {"MKL_NUM_THREADS", DIGITS},
     {"NUMEXPR_NUM_THREADS", DIGITS},
     {"NUMEXPR_MAX_THREADS", DIGITS},
+    {"GIT_CONFIG_NOSYSTEM", DIGITS},
     {"PIP_RETRIES", DIGITS},
     {"npm_config_fetch_retries", DIGITS},
     {"PYTHONUNBUFFERED", PLAIN},

@@ -17,7 +17,7 @@ import tap
 
 MODE = os.environ.get("CODE_EXECUTE_TEST_MODE", "process")
 BACKEND = {"unprivileged": "process"}.get(MODE, MODE)  # a variant has the program of the mode in whose place it stands
-TOP = pathlib.Path(__file__).parents[2]
+TOP = pathlib.Path(__file__).resolve().parents[2]  # docker mode reads this file by a longer way
 # What a policy and a host have to grant for the mode, beside what a case is about.
 RIGHT = {"unprivileged": "sandbox.exec.mode.unprivileged"}.get(MODE)
 ON_PODMAN = os.environ.get("CODE_EXECUTE_TEST_PODMAN") == "1"

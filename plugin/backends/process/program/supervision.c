@@ -27,6 +27,7 @@
 
 struct tree_use {
     pid_t spared;
+    pid_t beginning;
     struct inheritance inheritance;
     uint64_t own_bytes; /* of the last process, which it shares with none */
     uint64_t memory_bytes;
@@ -77,7 +78,7 @@ static bool add_process(pid_t pid, const struct process_stat *stat, void *user)
         return true;
     if (process_memory_whole(pid, &memory_bytes))
         use->memory_bytes += memory_bytes;
-    if (use->scratch)
+    if (use->scratch && pid != use->beginning)
         scratch_use_add_open(use->scratch, pid);
     return true;
 }
@@ -243,7 +244,7 @@ static uint64_t common_bytes_off(struct supervision *supervision, uint64_t sum_b
 static enum run_cause look_closely(struct supervision *supervision, uint64_t begin_us)
 {
     struct scratch_use scratch;
-    struct tree_use use = {.spared = supervision->spared};
+    struct tree_use use = {.spared = supervision->spared, .beginning = supervision->beginning};
     if (begin_us >= supervision->next_scratch_us) {
         scratch_use_count(supervision->directory, supervision->limits.scratch_inodes, &scratch);
         use.scratch = &scratch;

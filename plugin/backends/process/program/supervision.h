@@ -16,8 +16,9 @@
 
 struct supervision {
     struct inheritance inheritance; /* zeros: the program is no copy */
-    pid_t spared;          /* a child of the init that is none of the program's; 0: there is none */
-    uint64_t input_bytes;  /* of files by reference, which do not take the program's own room */
+    pid_t spared;         /* a child of the init that is none of the program's; 0: there is none */
+    uint64_t input_bytes; /* of files by reference, which do not take the program's own room */
+    pid_t beginning; /* a further program that is still ours, and not to be looked into; or 0 */
     const char *directory; /* the run's own; NULL: nothing is supervised */
     struct run_limits limits;
     uint64_t next_us;         /* CLOCK_MONOTONIC: when to count the processes, ... */

@@ -261,7 +261,10 @@ static void start(struct main_program *program, const struct sandbox_order *orde
         fail(ret, errno, "fork");
         return;
     }
-    if (watch_start(program, reports, &other->listener, ret)) {
+    program->supervision.beginning = pid;
+    bool has_begun = watch_start(program, reports, &other->listener, ret);
+    program->supervision.beginning = 0;
+    if (has_begun) {
         other->pid = pid;
         program->other_count++;
         checkpoints_forget(&program->checkpoints);

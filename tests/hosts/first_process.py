@@ -58,7 +58,9 @@ def main():
     assert os.getpid() == 1, "this is to be the first process"
     signal.signal(signal.SIGCHLD, count_signal)
     provider = Provider()
-    assert provider.use_policy(json.loads(pathlib.Path(sys.argv[1]).read_text())) == OK
+    policy = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    policy["pools"] = {"process": {"ready": 0}}  # what waits would be left behind, and has an init too
+    assert provider.use_policy(policy) == OK
 
     def run(code, expected, language="sh", **callbacks):
         _, result = provider.invoke({"language": language, "code": code, "timeout_ms": 2000}, Host(CAPABILITIES, **callbacks))

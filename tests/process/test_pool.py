@@ -148,6 +148,23 @@ def test_a_small_run_decides_nothing_for_others():
     tap.equal(set(limits), {256 << 20}, "limits of what waits")
 
 
+def test_a_run_that_needs_more_than_what_waits():
+    """Version 1 of cgroups has two limits that are raised in one order and lowered in the other."""
+    use(limits={"memory_bytes": {"default": 64 << 20, "max": 192 << 20}})
+    layers = run("print(1)", "python")["isolation"]["applied"]
+    ready = await_ready()
+    host = Host(("sandbox.exec", "sandbox.exec.limits.extended"))
+    for memory_bytes in (192 << 20, 64 << 20):
+        result = provider.invoke({"language": "python", "code": "b = bytearray(96 << 20)\nb[::4096] = b[::4096].replace(b'\\0', b'x')\nprint(len(b))",
+                                  "memory_bytes": memory_bytes}, host)[1]
+        tap.equal((result["isolation"]["applied"], result["limits"]["memory_bytes"]), (layers, memory_bytes), result)
+        if memory_bytes > 96 << 20:
+            tap.equal((result["error"], result["stdout"]), (None, f"{96 << 20}\n"), result)
+        else:
+            tap.true(result["cause"] == "memory_limit" or "MemoryError" in result["stderr"], result)
+    tap.true(len(set(ready) & set(waiting())) <= READY - 2, "both were among what waited")
+
+
 def test_another_shape_has_its_own():
     use()
     run()

@@ -36,21 +36,32 @@ static bool make_group(const char *base, const char *name, char *path, size_t si
     return mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
-static bool limit_memory(const struct cgroup *cgroup, uint64_t bytes)
+/* The kernel keeps the limit of memory at or below that of memory and swap together: to raise both
+ * begins with the latter, which is absent where swap is not counted, to lower both with the former.
+ */
+static bool limit_memory_version1(const char *group, uint64_t bytes)
 {
-    const char *group = cgroup->memory;
-    if (bytes == 0)
-        return true;
-    if (cgroup_file_write_number(group, names[cgroup->version].memory_limit, bytes) < 0)
+    bool limited = cgroup_file_write_number(group, names[1].memory_limit, bytes) == 0;
+    if (cgroup_file_write_number(group, "memory.memsw.limit_in_bytes", bytes) < 0)
+        return limited && errno == ENOENT;
+    return limited || cgroup_file_write_number(group, names[1].memory_limit, bytes) == 0;
+}
+
+static bool limit_memory_version2(const char *group, uint64_t bytes)
+{
+    if (cgroup_file_write_number(group, names[2].memory_limit, bytes) < 0)
         return false;
-    if (cgroup->version == 1) {
-        /* Memory and swap together; absent where swap is not counted. */
-        int result = cgroup_file_write_number(group, "memory.memsw.limit_in_bytes", bytes);
-        return result == 0 || errno == ENOENT;
-    }
     if (cgroup_file_write(group, "memory.swap.max", "0") < 0 && errno != ENOENT)
         return false;
     return cgroup_file_write(group, "memory.oom.group", "1") == 0 || errno == ENOENT;
+}
+
+static bool limit_memory(const struct cgroup *cgroup, uint64_t bytes)
+{
+    if (bytes == 0)
+        return true;
+    return cgroup->version == 1 ? limit_memory_version1(cgroup->memory, bytes)
+                                : limit_memory_version2(cgroup->memory, bytes);
 }
 
 /* One more than the run may have: the init of the sandbox is in the group too. */

@@ -30,7 +30,8 @@ static const char no_more_calls[] = "the gateway takes no more calls";
 static const char cut_off[] = "a call was killed while it was written or answered, so no further "
                               "one can be made";
 static const char no_locks[] = "the processes of this run cannot lock their descriptors";
-static const char not_kept[] = "what the gateway has told of the tools was not kept; is /tmp full?";
+static const char not_kept[] = "what the gateway has told of the tools was not kept: the directory "
+                               "for temporary files is full, or TMPDIR is another";
 static const char no_memory[] = "no memory for the call";
 
 /* The begin of a frame that has not been taken yet. */

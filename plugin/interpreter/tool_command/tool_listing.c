@@ -3,6 +3,7 @@
 #include "interpreter/tool_command/tool_listing.h"
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,35 +13,91 @@
 
 #include "base/cleanup.h"
 #include "base/write_fully.h"
+#include "protocol/run_description.h"
 
-#define LISTING     "/tmp/.code-execute-tools"
-#define NEW_LISTING LISTING "-new"
+#define NAME_SIZE 64
+
+/* /tmp is the program's own where it has mounts. Where it has none, nothing can be written there:
+ * its own directory is the one that TMPDIR named when it began. */
+static const char *const places[] = {"/tmp", NULL};
+
+/* One for each socket, so that no file of another run is taken for it. */
+static bool name_listing(const char *suffix, char ret[static NAME_SIZE])
+{
+    struct stat socket;
+    if (fstat(RUN_TOOLS_FD, &socket) < 0)
+        return false;
+    (void)snprintf(ret, NAME_SIZE, ".code-execute-tools-%ju%s", (uintmax_t)socket.st_ino, suffix);
+    return true;
+}
+
+static int open_place(size_t number)
+{
+    const char *path = places[number] ? places[number] : getenv("TMPDIR");
+    return path && path[0] == '/' ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+static bool keep_in(int place, const unsigned char *bytes, size_t length)
+{
+    char name[NAME_SIZE];
+    char new_name[NAME_SIZE];
+    if (place < 0 || !name_listing("", name) || !name_listing("-new", new_name))
+        return false;
+    (void)unlinkat(place, new_name, 0);
+    CLEANUP_CLOSE int fd =
+        openat(place, new_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    if (write_fully(fd, bytes, length) && renameat(place, new_name, place, name) == 0)
+        return true;
+    (void)unlinkat(place, new_name, 0);
+    return false;
+}
 
 void tool_listing_keep(const unsigned char *bytes, size_t length)
 {
-    (void)unlink(NEW_LISTING);
-    CLEANUP_CLOSE int fd =
-        open(NEW_LISTING, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return;
-    if (!write_fully(fd, bytes, length) || rename(NEW_LISTING, LISTING) < 0)
-        (void)unlink(NEW_LISTING);
+    bool is_kept = false;
+    for (size_t i = 0; i < COUNT_OF(places) && !is_kept; i++) {
+        CLEANUP_CLOSE int place = open_place(i);
+        is_kept = keep_in(place, bytes, length);
+    }
 }
 
-bool tool_listing_read(struct tool_reply *ret)
+/* -1: there is none that a process of this user has left. */
+static int open_in(int place, size_t *ret_length)
 {
+    char name[NAME_SIZE];
     struct stat status;
-    CLEANUP_CLOSE int fd = open(LISTING, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
-        return false;
-    size_t length = (size_t)status.st_size;
-    CLEANUP_FREE unsigned char *bytes = malloc(length + 1);
+    if (place < 0 || !name_listing("", name))
+        return -1;
+    CLEANUP_CLOSE int fd = openat(place, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
+        return -1;
+    *ret_length = (size_t)status.st_size;
+    return TAKE_FD(fd);
+}
+
+static bool read_in(int place, struct tool_reply *ret)
+{
+    size_t length = 0;
+    CLEANUP_CLOSE int fd = open_in(place, &length);
+    CLEANUP_FREE unsigned char *bytes = fd < 0 ? NULL : malloc(length + 1);
     if (!bytes || read(fd, bytes, length) != (ssize_t)length)
         return false;
     ret->length = length;
     ret->bytes = ret->frame = bytes;
     bytes = NULL;
     return true;
+}
+
+bool tool_listing_read(struct tool_reply *ret)
+{
+    bool is_read = false;
+    for (size_t i = 0; i < COUNT_OF(places) && !is_read; i++) {
+        CLEANUP_CLOSE int place = open_place(i);
+        is_read = read_in(place, ret);
+    }
+    return is_read;
 }
 
 /* A member of a tool; NULL: it has none. The caller frees it. */

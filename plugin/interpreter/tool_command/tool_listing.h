@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the gateway tells of a run's tools, in a file that the first process leaves which takes it
- * off the socket. It says nothing that a program could not know; one that removes or changes it
- * deceives itself. Runs in the command that calls tools.
+ * off the socket. It lies in /tmp, or where nothing can be written there, in TMPDIR. It says
+ * nothing that a program could not know; one that removes or changes it deceives itself. Runs in
+ * the command that calls tools.
  */
 #pragma once
 

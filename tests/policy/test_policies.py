@@ -126,7 +126,7 @@ class ShippedPolicies(unittest.TestCase):
         container = merged(load("default"), load("in-container"))
         self.assertEqual(container["modes"], {"default": "process", "allowed": ["process"]})
         self.assertEqual(container["process"], {"isolation": "unprivileged", "scratch_directory": ""})
-        self.assertLessEqual({"sandbox.exec.mode.unprivileged", "sandbox.exec.session"}, set(container["capabilities"]))
+        self.assertLessEqual({"sandbox.exec.mode.unprivileged", "sandbox.exec.session", "sandbox.exec.tools"}, set(container["capabilities"]))
         self.assertLessEqual(set(container["capabilities"]) - {"sandbox.exec.mode.unprivileged"}, set(load("default")["capabilities"]))
         self.assertEqual((container["approval"], container["network"]), (load("default")["approval"], {"allowed": False}))
 

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -63,6 +64,11 @@ def merged(policy, patch):
 def in_mode(policy):
     """The same with the capability of the mode, where it has one."""
     return {**policy, "capabilities": [*policy["capabilities"], RIGHT]} if RIGHT and "capabilities" in policy else policy
+
+
+def at_home(text):
+    """With the working directory as it is called where a program has a file view: without namespaces it is another for each run."""
+    return re.sub("/[^ ]*/code-execute-[^/ ]*/home/", "/home/sandbox/", text) if MODE == "unprivileged" else text
 
 
 def grant_mode(host):

@@ -139,7 +139,8 @@ def test_memory_limit():
 
     def case():
         result = provider.invoke({"language": "python", "code": code}, Host())
-        if "cgroup" in result[1]["isolation"]["missing"] and modes.MODE != "unprivileged":  # the limit is the process's own, and it got an error for it
+        without_cgroup = "cgroup" in result[1]["isolation"]["missing"]
+        if without_cgroup and (modes.MODE != "unprivileged" or result[1]["status"] == "completed"):  # the limit is the process's own, and it got an error for it
             tap.equal((result[1]["status"], result[1]["cause"], result[1]["exit_code"]), ("completed", "memory_limit", 1), result)
             return
         check("memory_limit", OK, result)
@@ -165,6 +166,9 @@ def test_memory_that_is_asked_for():
         tap.equal((seen[-1]["limits"]["memory_bytes"], seen[-1]["arguments"]["memory_bytes"]), (asked, asked), "the approver sees it")
         for less in (None, 48 << 20):
             status, result = run(less)
+            if modes.MODE == "unprivileged" and "MemoryError" in result["stderr"]:  # what it did not get has no part in its peak
+                tap.equal((result["isolation"]["missing"].count("cgroup"), result["exit_code"]), (1, 1), result)
+                continue
             tap.equal((status, result["cause"], result["stdout"]), (OK, "memory_limit", ""), f"{less}: {result['error']}")
             tap.equal(result["limits"]["memory_bytes"], less or 64 << 20)
             if result["error"]:  # else the limit is the process's own
@@ -257,7 +261,14 @@ def test_killed_by_signal():
     check("killed_by_signal", OK, provider.invoke({"language": "sh", "code": "echo before; kill -SEGV $$"}, Host()))
 
 
+def answered_outside():
+    """The profile of a container around all of this refuses the call ahead of our filter, which then has nothing to tell."""
+    if "reboot" in os.environ.get("REFUSED_BY_THE_CONTAINER", ""):
+        raise tap.Skip("the container's own profile answers the call")
+
+
 def test_forbidden_system_call():
+    answered_outside()
     # reboot(2) on x86-64 and aarch64; nothing in a program that computes needs it.
     number = {"x86_64": 169, "aarch64": 142}[os.uname().machine]
     code = f"import ctypes\nprint('before', flush=True)\nctypes.CDLL(None).syscall({number}, 0, 0, 0, 0)\nprint('after')"
@@ -265,6 +276,7 @@ def test_forbidden_system_call():
 
 
 def test_forbidden_system_call_of_a_child():
+    answered_outside()
     number = {"x86_64": 169, "aarch64": 142}[os.uname().machine]
     code = (f"import ctypes, os\npid = os.fork()\nif pid == 0:\n    ctypes.CDLL(None).syscall({number}, 0, 0, 0, 0)\n    os._exit(0)\n"
             "status = os.waitpid(pid, 0)[1]\nprint(os.WIFSIGNALED(status) and os.WTERMSIG(status))")

@@ -193,6 +193,12 @@ static const struct landlock_rule always_read[] = {
     /* Node and npm do without them where they are not there, and end where they may not be read. */
     {"/etc/ssl/openssl.cnf", LANDLOCK_READ_FILE},
     {"/etc/ssl/certs/ca-certificates.crt", LANDLOCK_READ_FILE},
+    /* Debian's and Ubuntu's Python, whose /usr/lib/python3.N/sitecustomize.py leads there: it
+     * complains at each start, unless it was compiled before. */
+    {"/etc/python3.11/sitecustomize.py", LANDLOCK_READ_FILE},
+    {"/etc/python3.12/sitecustomize.py", LANDLOCK_READ_FILE},
+    {"/etc/python3.13/sitecustomize.py", LANDLOCK_READ_FILE},
+    {"/etc/python3.14/sitecustomize.py", LANDLOCK_READ_FILE},
 };
 
 /* What the program may read, and its places. Not the directory that these are in: another one under

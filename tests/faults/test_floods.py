@@ -108,7 +108,7 @@ def test_hostile_bytes_are_json_to_other_parsers():
             " bytes(range(256)), r.randbytes(3000)): out.write(part); sys.stderr.buffer.write(part)")
     code = f"SEED = {common.SEED}\nFORGED = {forged!r}\n" + code
     output, _ = gateway(
-        "import ctypes, os\np = Provider()\npointer = ctypes.c_void_p()\nhost = Host()\n"
+        "import ctypes, modes, os\np = Provider()\npointer = ctypes.c_void_p()\nhost = Host()\nmodes.grant_mode(host)\n"
         f"request = json.dumps({{'language': 'python', 'code': {code!r}}}).encode()\n"
         "p.library.tool_invoke(b'code_execute', request, ctypes.byref(host.struct), ctypes.byref(pointer))\n"
         "sys.stdout.buffer.write(ctypes.string_at(pointer.value))").communicate(timeout=60)

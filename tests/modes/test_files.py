@@ -181,6 +181,14 @@ def test_what_may_not_be_read_is_named():
     tap.equal((omissions(result), result["files_omitted"]), ({"a": "unreadable"}, {"count": 1, "bytes": 0, "reason": "unreadable"}))
 
 
+def test_a_closed_directory_stays_closed():
+    """Where files are counted by looks at them, a look may open it for a moment: of 40 moments no more than a few."""
+    result = run("import os, time\nos.mkdir('d'); open('d/b', 'w'); os.chmod('d', 0)\nseen = []\nfor _ in range(40):\n    time.sleep(0.03)\n"
+                 "    seen.append(os.stat('d').st_mode & 0o777)\nprint(seen.count(0) > 30, seen)")
+    tap.contains(result["stdout"], "True", result["stderr"])
+    tap.equal((result["files"], result["files_omitted"]), ([], {"count": 1, "bytes": 0, "reason": "unreadable"}))
+
+
 def test_a_process_that_stays_behind_writes_nothing_into_what_is_collected():
     """Its control: the same process goes on writing as long as the main program waits for it."""
     writer = ("import os, time\nopen('grows', 'w')\nready, go = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n"

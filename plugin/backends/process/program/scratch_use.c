@@ -34,24 +34,35 @@ static bool is_full(const struct walk *walk)
            (walk->most_inodes != 0 && walk->use->inodes > walk->most_inodes);
 }
 
+/* What a directory had that was opened up. */
+struct closed_mode {
+    bool is_to_be_restored;
+    mode_t mode;
+};
+
 /* The descriptor is of that directory and no link. */
-static int open_closed_directory(int parent, const char *name)
+static int open_closed_directory(int parent, const char *name, struct closed_mode *ret)
 {
     char path[32];
+    struct stat status;
     CLEANUP_CLOSE int fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0 || fstat(fd, &status) < 0)
         return -1;
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (chmod(path, 0700) < 0)
         return -1;
-    return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int opened = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ret->is_to_be_restored = opened >= 0;
+    ret->mode = status.st_mode & ~(mode_t)S_IFMT;
+    return opened;
 }
 
-static DIR *open_directory(int parent, const char *name)
+static DIR *open_directory(int parent, const char *name, struct closed_mode *ret)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    *ret = (struct closed_mode){false, 0};
     if (fd < 0 && errno == EACCES)
-        fd = open_closed_directory(parent, name);
+        fd = open_closed_directory(parent, name, ret);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     if (!directory)
         close_fd(fd);
@@ -74,16 +85,26 @@ static void count_entry(struct walk *walk, int directory, const char *name, unsi
         count_directory(walk, directory, name, depth + 1);
 }
 
-static void count_directory(struct walk *walk, int parent, const char *name, unsigned depth)
+static void count_entries(struct walk *walk, DIR *directory, unsigned depth)
 {
-    CLEANUP(close_directory) DIR *directory = open_directory(parent, name);
-    if (depth == DEPTH_MOST)
-        walk->use->is_beyond_count = true;
-    if (!directory || depth == DEPTH_MOST)
-        return;
     for (const struct dirent *entry; !is_full(walk) && (entry = readdir(directory));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             count_entry(walk, dirfd(directory), entry->d_name, depth);
+}
+
+static void count_directory(struct walk *walk, int parent, const char *name, unsigned depth)
+{
+    if (depth == DEPTH_MOST) {
+        walk->use->is_beyond_count = true;
+        return;
+    }
+    struct closed_mode closed;
+    CLEANUP(close_directory) DIR *directory = open_directory(parent, name, &closed);
+    if (!directory)
+        return;
+    count_entries(walk, directory, depth);
+    if (closed.is_to_be_restored)
+        (void)fchmod(dirfd(directory), closed.mode);
 }
 
 void scratch_use_count(const char *directory, uint64_t most_inodes, struct scratch_use *ret)

@@ -31,7 +31,7 @@ struct scratch_use {
 };
 
 /* Stops behind the first inode beyond that number; 0: it does not. A directory that its modes close
- * to its own user is opened up. */
+ * to its own user is opened up while it is counted. */
 void scratch_use_count(const char *directory, uint64_t most_inodes, struct scratch_use *ret);
 /* Adds the deleted files and the sockets that the process has open. What a process hides of them
  * cannot be counted. */

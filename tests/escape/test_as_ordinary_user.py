@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attacks on process mode (test_attacks.py) from a gateway that is an ordinary user's, without a control group: in the long form.
-What takes root, or somebody who counts, is skipped with that reason."""
+"""The attacks on process mode, with namespaces or without (test_attacks.py), from a gateway that is an ordinary user's, without a control
+group: in the long form. What takes root, or somebody who counts, is skipped with that reason."""
 import os
 import signal
 import sys
@@ -17,8 +17,8 @@ def main():
     except tap.Skip as reason:
         tap.skip_all(str(reason))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner's patience has an end; what was started here goes with it
-    process = copies.start([sys.executable, copies.directory / "tests" / "escape" / "test_attacks.py"], ESCAPE_BACKEND="process",
-                           ESCAPE_KNOCK_OUT=str(copies.add(os.environ["ESCAPE_KNOCK_OUT"])))
+    process = copies.start([sys.executable, copies.directory / "tests" / "escape" / "test_attacks.py"],
+                           ESCAPE_BACKEND=os.environ.get("ESCAPE_BACKEND", "process"), ESCAPE_KNOCK_OUT=str(copies.add(os.environ["ESCAPE_KNOCK_OUT"])))
     try:
         sys.exit(process.wait())
     finally:

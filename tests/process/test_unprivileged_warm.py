@@ -272,6 +272,21 @@ def test_every_directory_is_removed():
     provider.reset()
 
 
+def test_nobody_is_left_of_what_was_not_used():
+    """Neither as a zombie: each init has reaped its own before it ended."""
+    fresh()
+    run("pass")
+    await_ready()
+    tap.eventually(lambda: [len(common.children(init)) for init in inits()] == [2] * READY, "an init, its guardian and an interpreter each")
+    own, waiting = supervisor(), inits()
+    tree = {*waiting, *(child for init in waiting for child in common.children(init))}
+    use(pools={"process": {"ready": READY, "most": 0, "idle_ms": 1}})
+    run("pass")
+    tap.eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in tree), "none of them is there any more", 20)
+    tap.eventually(lambda: not directories(own), "nor its directory", 20)
+    tap.equal(supervisor(), own, "it is the same supervisor")
+
+
 def test_it_is_told():
     fresh()
     run("pass")

@@ -86,7 +86,7 @@ static void start_run(void *user, const int fds[RUN_FD_COUNT])
     struct sandbox_handle *failed;
     struct run *run = run_start(&supervisor->pool, slot, fds, &failed);
     if (failed) {
-        sandbox_handle_signal(failed, SIGKILL);
+        sandbox_handle_discard(failed);
         reaper_add(&supervisor->reaper, failed);
     }
     if (!run)

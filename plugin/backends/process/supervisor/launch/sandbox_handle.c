@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -132,6 +133,13 @@ int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_lim
 void sandbox_handle_signal(const struct sandbox_handle *process, int signal)
 {
     (void)syscall(SYS_pidfd_send_signal, process->pidfd, signal, NULL, 0);
+}
+
+void sandbox_handle_discard(const struct sandbox_handle *process)
+{
+    bool has_namespaces = process->directory.path[0] == '\0';
+    if (has_namespaces)
+        sandbox_handle_signal(process, SIGKILL);
 }
 
 bool sandbox_handle_stirs(const struct sandbox_handle *process)

@@ -52,6 +52,10 @@ struct sandbox_handle *sandbox_handle_make_unconfined(struct run_environment *en
 struct sandbox_handle *sandbox_handle_new(void);
 
 void sandbox_handle_signal(const struct sandbox_handle *process, int signal);
+/* Of one that nobody waits for any more, before its end of the socket is closed (reaper.h). One of
+ * namespaces is killed, and dies with its first process. Any other first process must live, to kill
+ * its tree and reap it: that end tells it to. */
+void sandbox_handle_discard(const struct sandbox_handle *process);
 /* Has it sent anything, or ended? */
 bool sandbox_handle_stirs(const struct sandbox_handle *process);
 /* Frees one that is reaped and has neither a group nor what a program has written any more. */

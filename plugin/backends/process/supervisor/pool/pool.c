@@ -144,7 +144,7 @@ struct sandbox_handle *pool_obtain(struct pool *pool, const struct sandbox_templ
 static void discard_sandbox(const struct pool *pool, struct sandbox_handle *process)
 {
     unwatch_sandbox(pool, process);
-    sandbox_handle_signal(process, SIGKILL);
+    sandbox_handle_discard(process);
     reaper_add(pool->reaper, process);
 }
 

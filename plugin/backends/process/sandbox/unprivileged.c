@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/process/program/program.h"
 #include "backends/process/program/supervision.h"
 #include "backends/process/program/whole_tree.h"
 #include "backends/process/sandbox/interpreter_command.h"
@@ -128,19 +129,19 @@ int enter_outer_domain(struct sandbox *sandbox)
     return 0;
 }
 
-/* In the outer domain as well, it does one thing, once: what the kernel does for a pid namespace.
- */
+/* In the outer domain as well, it does one thing, once: what the kernel does for a pid namespace. A
+ * call that fails here is no reason to do it. */
 static _Noreturn void guard(int init, int lock)
 {
+    const int kept[] = {init, lock};
     struct pollfd end = {.fd = init, .events = POLLIN};
-    if (dup2(init, STDIN_FILENO) == STDIN_FILENO)
-        end.fd = STDIN_FILENO;
-    if (lock < 0 || dup2(lock, STDOUT_FILENO) < 0)
-        close_fd(STDOUT_FILENO);
-    (void)close_range(STDOUT_FILENO + 1, ~0U, 0);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fd != init && fd != lock)
+            close_fd(fd);
+    (void)program_close_other_descriptors(kept, COUNT_OF(kept));
     /* Stopped with the tree, just as the init ends, it goes on. */
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT);
-    while (poll(&end, 1, -1) < 0 && errno == EINTR)
+    while (poll(&end, 1, -1) < 0)
         ;
     if (whole_tree_is_alone()) /* "all processes" would be others' */
         (void)kill(-1, SIGKILL);

@@ -174,14 +174,26 @@ static struct report requested_end(const struct main_program *program,
     return ended;
 }
 
+static struct report failed_watch(const char *message)
+{
+    struct report report = {
+        .kind = REPORT_FAILED, .failure = RUN_FAILURE_INTERNAL, .error_number = errno};
+    (void)snprintf(report.message, sizeof(report.message), "%s", message);
+    return report;
+}
+
 /* A call that no honest program makes: the kernel holds the caller, and it never goes on. true and
- * *ret filled: the run ends with it. */
+ * *ret filled: the run ends with it, or because nobody could answer. */
 static bool take_forbidden_call(struct main_program *program, int listener, struct report *ret)
 {
     bool is_first = listener == program->listener;
     bool is_early = is_first && program->early_call;
     CLEANUP_FREE struct seccomp_notif *call =
         is_early ? TAKE_POINTER(program->early_call) : notification_receive(listener);
+    if (!call && errno == ENOMEM) { /* else somebody would wait until the run's time is over */
+        *ret = failed_watch("take a held system call");
+        return true;
+    }
     if (!call || (is_early && !notification_is_valid(listener, call->id)) ||
         (program->home >= 0 && attribute_call_answer(listener, call, program->home)) ||
         (is_first && checkpoints_take_call(&program->checkpoints, call)))
@@ -420,9 +432,7 @@ static bool watch_end(struct main_program *program, int supervisor, struct repor
         watch_listeners(program, is_over, &ready[READY_LISTENER]);
         int wait_ms = supervision_wait_ms(&program->supervision);
         if (poll(ready, COUNT_OF(ready), wait_ms) < 0 && errno != EINTR) {
-            *ret = (struct report){
-                .kind = REPORT_FAILED, .failure = RUN_FAILURE_INTERNAL, .error_number = errno};
-            (void)snprintf(ret->message, sizeof(ret->message), "wait for the program");
+            *ret = failed_watch("wait for the program");
             return true;
         }
         if (ready[0].revents & (POLLHUP | POLLERR))

@@ -2,6 +2,7 @@
 /* The listener of a filter: see notification.h. */
 #include "backends/process/program/notification.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -10,6 +11,9 @@
 #include "base/cleanup.h"
 
 /* The kernel's structs may be longer than those that this was built with, and want zeroes. */
+#define ANSWER_ROOM  256
+#define ANSWER_TRIES 8
+
 static void *allocate(size_t kernel_size, size_t own_size)
 {
     return calloc(1, kernel_size > own_size ? kernel_size : own_size);
@@ -27,19 +31,21 @@ struct seccomp_notif *notification_receive(int listener)
     return NULL;
 }
 
+/* Without an answer the caller would wait until the end of its run: nothing is asked for here that
+ * may not be had, and a send that fails is tried again as long as somebody waits. */
 static bool answer_with(int listener, uint64_t call, int64_t value, int error)
 {
-    struct seccomp_notif_sizes sizes;
-    if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
-        return false;
-    CLEANUP_FREE struct seccomp_notif_resp *answer =
-        allocate(sizes.seccomp_notif_resp, sizeof(*answer));
-    if (!answer)
-        return false;
-    answer->id = call;
-    answer->val = value;
-    answer->error = -error;
-    return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, answer) == 0;
+    union {
+        struct seccomp_notif_resp answer;
+        char room[ANSWER_ROOM];
+    } sent = {.room = {0}};
+    sent.answer = (struct seccomp_notif_resp){.id = call, .val = value, .error = -error};
+    for (int i = 0; i < ANSWER_TRIES; i++)
+        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &sent) == 0)
+            return true;
+        else if (errno == ENOENT || errno == EINPROGRESS)
+            return false;
+    return false;
 }
 
 bool notification_answer(int listener, uint64_t call, int64_t value)

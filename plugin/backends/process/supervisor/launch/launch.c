@@ -151,9 +151,11 @@ int launch_sandbox(const struct run_environment *environment,
     if (pid == 0)
         be_sandbox(environment, template, process->directory.path, child_report);
     if (pid < 0)
-        return launch_fail(
-            reterr, error == EAGAIN || error == ENOMEM ? LAYER_COUNT : refused_namespace(flags),
-            error, "clone");
+        return launch_fail(reterr,
+                           error == EAGAIN || error == ENOMEM || !has_namespaces
+                               ? LAYER_COUNT
+                               : refused_namespace(flags),
+                           error, "clone");
     CLEANUP_CLOSE int owned_pidfd = pidfd;
     if ((has_namespaces && write_identity(pid, &process->place, reterr) < 0) ||
         let_go_on(&process->cgroup, template, report, reterr) < 0) {

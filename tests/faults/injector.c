@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/ptrace.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "protocol/run_description.h"
 
 /* <sys/ptrace.h> and <linux/ptrace.h> define the same names; the call itself is enough. */
 static long trace(long request, pid_t pid, uintptr_t address, uintptr_t data)
@@ -37,10 +39,13 @@ static struct tracee {
     int error; /* for the call that it is in */
 } tracees[TRACEES_LIMIT];
 
+static bool is_unprivileged; /* of the runs: without namespaces */
+
 static struct {
     struct fault fault;
     pid_t supervisor; /* 0: not known yet */
     pid_t init;
+    pid_t guardian;
     bool executed; /* what came before the backend's own execve is the test */
     bool payload_known;
     unsigned int calls; /* of the fault's role */
@@ -51,8 +56,14 @@ static struct {
 
 const char *role_name(enum role role)
 {
-    static const char *const names[] = {"start", "supervisor", "init", "payload", "other"};
+    static const char *const names[] = {"start",    "supervisor", "init",
+                                        "guardian", "payload",    "other"};
     return names[role];
+}
+
+void injector_expect(uint32_t isolation)
+{
+    is_unprivileged = isolation == RUN_ISOLATION_UNPRIVILEGED;
 }
 
 static struct tracee *find(pid_t pid)
@@ -84,14 +95,32 @@ static pid_t parent_of(pid_t pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* The init is the first of a namespace; the maker of the filters is not. */
+/* The flags of the clone that it has just come from: it has its parent's registers. */
+static bool was_cloned_with(pid_t pid, unsigned long flag)
+{
+    long flags = 0;
+    return trace(PTRACE_PEEKUSR, pid, offsetof(struct user, regs.rdi), (uintptr_t)&flags) == 0 &&
+           ((unsigned long)flags & flag) != 0;
+}
+
+/* The init is the first of a namespace; the maker of the filters is not. Without namespaces it is
+ * held by a descriptor, as is whoever removes a run's directory, and has children. */
 static bool is_first_inside(pid_t pid)
 {
     char status[8192];
     int inside = 0;
+    if (is_unprivileged)
+        return was_cloned_with(pid, CLONE_PIDFD);
     (void)read_text(pid, "status", status, sizeof(status));
     const char *pids = strstr(status, "\nNSpid:");
     return pids && sscanf(pids, "\nNSpid: %*d %d", &inside) == 1 && inside == 1;
+}
+
+static void note_init(pid_t parent)
+{
+    const struct tracee *tracee = find(parent);
+    if (is_unprivileged && tracee && tracee->role == ROLE_INIT)
+        now.init = parent;
 }
 
 static enum role role_of(pid_t pid)
@@ -100,14 +129,28 @@ static enum role role_of(pid_t pid)
         return now.supervisor ? ROLE_SUPERVISOR : ROLE_START;
     pid_t parent = parent_of(pid);
     if (parent == now.supervisor && now.init == 0 && is_first_inside(pid)) {
-        now.init = pid;
+        now.init = is_unprivileged ? 0 : pid;
         return ROLE_INIT;
     }
-    if (parent == now.init && parent && !now.payload_known) {
-        now.payload_known = true;
-        return ROLE_PAYLOAD;
+    note_init(parent);
+    if (parent != now.init || !parent || now.payload_known)
+        return ROLE_OTHER;
+    if (is_unprivileged && (now.guardian == 0 || now.guardian == pid)) {
+        now.guardian = pid;
+        return ROLE_GUARDIAN;
     }
-    return ROLE_OTHER;
+    now.payload_known = true;
+    return ROLE_PAYLOAD;
+}
+
+/* Its first child may stop for the first time behind the second one. */
+static void note_guardian(pid_t init)
+{
+    unsigned long child = 0;
+    note_init(init);
+    if (is_unprivileged && init == now.init && now.guardian == 0 &&
+        trace(PTRACE_GETEVENTMSG, init, 0, (uintptr_t)&child) == 0)
+        now.guardian = (pid_t)child;
 }
 
 static struct tracee *add(pid_t pid)
@@ -173,7 +216,6 @@ static void judge_status(pid_t pid)
         "\nCapInh:\t0000000000000000",
         "\nCapPrm:\t0000000000000000",
         "\nCapEff:\t0000000000000000",
-        "\nCapBnd:\t0000000000000000",
         "\nCapAmb:\t0000000000000000",
     };
     char status[8192];
@@ -182,6 +224,10 @@ static void judge_status(pid_t pid)
     (void)read_text(pid, "status", status, sizeof(status));
     for (size_t i = 0; i < COUNT_OF(lines); i++)
         expect_status(status, lines[i]);
+    /* Where it may not be emptied, it is not, and with no_new_privs nothing is taken from it. */
+    if (is_unprivileged)
+        return;
+    expect_status(status, "\nCapBnd:\t0000000000000000");
     const char *pids = strstr(status, "\nNSpid:");
     if (!pids || sscanf(pids, "\nNSpid: %*d %d", &inside) != 1 || inside != 2)
         miss("pid 2 of its namespace");
@@ -278,6 +324,34 @@ static void judge_rest(pid_t pid)
     }
 }
 
+static bool is_alive(pid_t pid)
+{
+    char text[512];
+    const char *end = pid && read_text(pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+    return end && end[1] && end[2] != 'Z' && end[2] != 'X';
+}
+
+/* What stands in for the kernel, which would end the tree of a pid namespace with its init. Of an
+ * init that was killed it is at work, or has done it. */
+static void judge_guardian(void)
+{
+    bool is_there = is_alive(now.guardian) && parent_of(now.guardian) == now.init;
+    if (is_alive(now.init) && !is_there)
+        miss("a guardian");
+}
+
+static void judge_directory(pid_t pid)
+{
+    char path[64];
+    char directory[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
+    ssize_t length = readlink(path, directory, sizeof(directory) - 1);
+    directory[length < 0 ? 0 : length] = '\0';
+    const char *name = strrchr(directory, '/');
+    if (!name || strcmp(name, "/" RUN_HOME_NAME) != 0 || !strstr(directory, "/code-execute-"))
+        miss("a directory of its own");
+}
+
 /* Still where its execve has left it: only SIGKILL can have taken it from there. */
 static bool stands_traced(pid_t pid)
 {
@@ -291,9 +365,14 @@ static void judge(pid_t pid)
     now.seen.ran = true;
     now.seen.pid = pid;
     judge_status(pid);
-    judge_namespaces(pid);
-    judge_root(pid);
     judge_rest(pid);
+    if (is_unprivileged) {
+        judge_guardian();
+        judge_directory(pid);
+    } else {
+        judge_namespaces(pid);
+        judge_root(pid);
+    }
     /* One that is killed meanwhile gives up what is looked at, and has not run an instruction. */
     if (!stands_traced(pid))
         now.seen = (struct seen){0};
@@ -384,6 +463,8 @@ static void handle_stop(struct tracee *tracee, int status)
         return;
     }
     now.executed |= event == PTRACE_EVENT_EXEC;
+    if (event == PTRACE_EVENT_FORK)
+        note_guardian(tracee->pid);
     if (signal == (SIGTRAP | 0x80))
         handle_call(tracee);
     bool ours = event || signal == (SIGTRAP | 0x80);

@@ -15,7 +15,8 @@ enum role {
     ROLE_START,      /* the backend until it has said hello */
     ROLE_SUPERVISOR, /* from the order on */
     ROLE_INIT,
-    ROLE_PAYLOAD, /* until its execve */
+    ROLE_GUARDIAN, /* of a sandbox without namespaces */
+    ROLE_PAYLOAD,  /* until its execve */
     ROLE_OTHER,
     ROLE_COUNT
 };
@@ -37,6 +38,8 @@ struct seen {
     bool process_group;
 };
 
+/* At the beginning: of which blueprint are the sandboxes (enum run_isolation)? */
+void injector_expect(uint32_t isolation);
 /* Everything from now on is traced: the next backend, when it is forked. */
 void injector_adopt(pid_t pid);
 /* The first process of the run that comes is the init. */

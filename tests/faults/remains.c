@@ -36,6 +36,18 @@ static size_t count_directories(const char *path)
     return found;
 }
 
+bool is_empty(const char *directory)
+{
+    DIR *opened = directory[0] ? opendir(directory) : NULL;
+    struct dirent *entry;
+    size_t found = 0;
+    while (opened && (entry = readdir(opened)))
+        found += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (opened)
+        (void)closedir(opened);
+    return found == 0;
+}
+
 /* It holds a lock on each of its directories among the control groups. Their names would not do: a
  * supervisor in another pid namespace may have the same number. */
 static bool is_base(const char *path)
@@ -70,6 +82,12 @@ bool has_groups_of_runs(pid_t supervisor)
 void keep_mounts_apart(void)
 {
     if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        abort();
+}
+
+void hide_control_groups(void)
+{
+    if (mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) != 0)
         abort();
 }
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -42,10 +43,23 @@ __attribute__((constructor)) static void find_memory(void)
     memory = mapped;
 }
 
+/* The guardian allocates nothing. Whoever removes a run's directory is another child of the
+ * supervisor. */
+static enum memory_role own_role_without_namespaces(pid_t pid)
+{
+    int none = 0;
+    if (getppid() != memory->supervisor)
+        return MEMORY_PAYLOAD;
+    (void)atomic_compare_exchange_strong(&memory->init, &none, pid);
+    return pid == memory->init ? MEMORY_INIT : MEMORY_SUBREAPER;
+}
+
 /* An init and its payload are 1 and 2 of their own namespace. */
 static enum memory_role own_role(void)
 {
     pid_t pid = getpid();
+    if (memory->unprivileged && memory->supervisor != 0 && pid != memory->supervisor)
+        return own_role_without_namespaces(pid);
     if (pid <= 2)
         return pid == 1 ? MEMORY_INIT : MEMORY_PAYLOAD;
     if (memory->supervisor == 0)

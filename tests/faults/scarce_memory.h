@@ -20,7 +20,10 @@ enum memory_role {
 };
 
 struct scarce_memory {
-    _Atomic int supervisor; /* 0: it has not said hello */
+    _Atomic int supervisor;   /* 0: it has not said hello */
+    _Atomic int unprivileged; /* 1: runs have no namespaces */
+    _Atomic int
+        init; /* of the run, without namespaces: the first child of the supervisor; 0: none yet */
     _Atomic unsigned int role;
     _Atomic unsigned int index;   /* which allocation of that role fails, from 1; 0: none */
     _Atomic unsigned int lasting; /* 1: and every one after it */

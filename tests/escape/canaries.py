@@ -5,7 +5,7 @@ with a random token in its files, a process of the sandbox's own user, listeners
 Kinds of evidence found here:
   token  the token is in the output          file   the directory or a file in it was changed
   tcp    a TCP listener was connected to      udp    a datagram came
-  unix   a path socket was connected to       abstract  an abstract socket was connected to
+  unix   a path socket was reached           abstract  an abstract socket was connected to
   death  the process or the container of the test has died
 And those of workspace_canaries.py.
 """
@@ -60,7 +60,7 @@ class Canaries:
         if not self.listeners:
             self.listen()
             self.share()
-        self.open_path_socket()
+        self.open_path_sockets()
         self.start_sentinel()
         self.before = self.look()
 
@@ -92,12 +92,13 @@ class Canaries:
         listener.setblocking(False)
         self.listeners[kind] = listener
 
-    def open_path_socket(self):
-        if old := self.listeners.pop("unix", None):
-            old.close()
-        path = self.directory / "socket"
-        self.add_listener("unix", socket.socket(socket.AF_UNIX), str(path))
-        path.chmod(0o777)
+    def open_path_sockets(self):
+        for kind, sort, name in (("unix", socket.SOCK_STREAM, "socket"), ("unix-datagrams", socket.SOCK_DGRAM, "datagrams")):
+            if old := self.listeners.pop(kind, None):
+                old.close()
+            path = self.directory / name
+            self.add_listener(kind, socket.socket(socket.AF_UNIX, sort), str(path))
+            path.chmod(0o777)
 
     def share(self):
         """Memory that every process of the machine's own IPC namespace may read."""

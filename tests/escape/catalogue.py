@@ -3,7 +3,7 @@
 
   attack      number of the catalogue (A1 ... F92); the rest of the file's name tells the variant
   title       what is tried
-  backends    docker, process
+  backends    docker, process; unprivileged: process mode without namespaces alone, which otherwise has all those of process
   expect      status and cause of the stopped run, or several with | between them
   layers      what stops it
   evidence    what an escape would show: names of canaries.py; the control must show one of them

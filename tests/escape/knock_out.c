@@ -11,6 +11,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@
 #define KNOCK_OUTS_LIMIT 32
 #define STEPS_LIMIT      48
 #define LEAKED_FD        9
+#define DYING_PROCESSES  3 /* a program that has so many loses its init */
 #define VIEW_BYTES \
     (UINT64_C(2) << 20) /* as in view.c: every other memory file system is the scratch */
 
@@ -322,7 +324,17 @@ enum run_cause __wrap_supervision_look(struct supervision *supervision);
 enum run_cause __wrap_supervision_look(struct supervision *supervision)
 {
     enum run_cause exceeded = __real_supervision_look(supervision);
+    if (is_out("init", "dies") && supervision->peak_processes >= DYING_PROCESSES)
+        (void)kill(getpid(), SIGKILL);
     return is_out("supervision", "all") ? RUN_CAUSE_EXIT : exceeded;
+}
+
+/* What the supervisor does about the children of a first process that was killed. */
+bool __real_orphans_kill(bool (*is_spared)(pid_t pid, void *user), void *user);
+bool __wrap_orphans_kill(bool (*is_spared)(pid_t pid, void *user), void *user);
+bool __wrap_orphans_kill(bool (*is_spared)(pid_t pid, void *user), void *user)
+{
+    return is_out("orphans", "spared") || __real_orphans_kill(is_spared, user);
 }
 
 /* --- System calls --- */

@@ -155,20 +155,23 @@ def mount_mutants():
                  ("landlock",), "C39-init.sh")
 
 
-def unprivileged_mutants():
-    attacks = {"enter_inner_domain": "A1-read-file.c", "restrict_system_calls": "C36-trace-child.c", "limit_resources": "D64-descriptors.c"}
-    killed = "tests/process/test_unprivileged.py kills our processes, and looks for the tree"
+def own_groups():
+    """Of the list of system calls, those of the blueprint without namespaces alone."""
+    listed = json.loads(POLICY.read_text())
+    return [group["name"] for key in ("guard", "emulate") for group in listed[key] if "blueprint" in group]
+
+
+def unprivileged_step_mutants():
+    attacks = {"enter_inner_domain": "A1-read-file.c", "restrict_system_calls": "C36-trace-child.c", "limit_resources": "D64-descriptors.c",
+               "become_subreaper": "B20-orphans.c", "enter_outer_domain": "B28-descendant.sh", "clear_capabilities": "B31-real-time.c"}
     reasons = {
         "check_supervision": ("a check; what it asks /proc for is there",),
         "note_inheritance": ("a copied interpreter counts with the memory of its original then, which is more and not less",),
         "adopt_for_shell": ("gives the main program of a shell's session its orphans; without it the init has them",),
         "enter_control_groups": ("what was not entered counts as missing, and the init counts in its place",),
-        "become_subreaper": (f"orphans would not be counted, and one call ends the whole domain with them; {killed}",),
         "become_prompt": ("a wish to the scheduler, which an older kernel does not know",),
-        "become_unreadable": ("the inner domain keeps programs from what is outside of it",),
-        "clear_capabilities": ("the filter and the inner domain refuse what they are for",),
-        "enter_outer_domain": (f"the inner domain holds the program; without the outer one nothing ends a tree in one call: {killed}",),
-        "start_guardian": (f"it acts only where the init is killed: {killed}",),
+        "become_unreadable": ("the inner domain keeps programs from what is outside of it", ("enter_inner_domain",), "C39-own-init.py"),
+        "start_guardian": ("the supervisor kills what a killed init leaves, as long as it lives", ("spared-orphans",), "B28-outlive-first-process.c"),
         "start_session": ("no terminal is to be had, and the inner domain keeps signals from the group that it stays in",),
         "close_other_descriptors": ("all that is open is close-on-exec", ("leaked-descriptor", "enter_inner_domain"), "A3-inherited-descriptor.c"),
         "enter_home": ("where a program starts is no boundary",),
@@ -177,7 +180,28 @@ def unprivileged_mutants():
     }
     for name in UNPRIVILEGED_STEPS:
         yield Mutant(f"step {name}", [f"step {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
-    yield Mutant("supervision", ["supervision all"], ["A16-many-files.py"])
+
+
+def unprivileged_seccomp_mutants():
+    memory = "memory files,shared memory without a file,memory in pipes,memory in sockets,memory in rules"
+    setuid = "set-user-ID files by open,set-user-ID files by openat,set-user-ID files by creat and mknod,set-user-ID files by mknodat," \
+        "set-user-ID files by openat2"
+    attacks = {"no sockets": "C43-datagram-socket.c", "pairs of connected sockets": "C43-datagram-pair.c",
+               "addresses of sockets": "C42-take-name.c", "inter-process communication of the machine": "C55-shared-memory.c",
+               "disk without writing": "A15-take-without-writing.c", "other processes of the same user": "B31-slow-own-init.c",
+               "priorities of the same user's processes": "B31-slow-own-init.c", "orphans": "B28-adopt-orphans.c",
+               "hidden processes": "C39-hide.c", "requests to files and devices": "A2-file-requests.c",
+               "extended attributes": "A2-extended-attributes.c", "attributes of files": "A2-attributes.c",
+               **dict.fromkeys(memory.split(","), "D62-uncounted-memory.c"), **dict.fromkeys(setuid.split(","), "A8-make-setuid.c")}
+    reasons = {"sending to an address": ("no socket is to be had that sends to one", ("pairs of connected sockets",), "C43-datagram-address.c")}
+    for name in own_groups():
+        yield Mutant(f"seccomp {name}", [f"seccomp {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
+
+
+def unprivileged_mutants():
+    return [*unprivileged_step_mutants(), *unprivileged_seccomp_mutants(), Mutant("supervision", ["supervision all"], ["A16-many-files.py"]),
+            Mutant("orphans killed by the supervisor", ["orphans spared"], [], "the guardian kills what a killed init leaves", ("start_guardian",),
+                   "B28-outlive-first-process.c")]
 
 
 def mutants():

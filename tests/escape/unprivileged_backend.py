@@ -10,9 +10,10 @@ import modes
 import tap
 from catalogue import PREFERRED
 from process_backend import ProcessBackend
-from process_knockouts import UNPRIVILEGED_STEPS
+from process_knockouts import UNPRIVILEGED_STEPS, own_groups
 from process_watch import own_children
 
+OWN = "unprivileged"  # among the backends of an attack
 PROGRAM_CAPABILITY = "sandbox.exec.mode.unprivileged"
 # Each has to get through here as well, or the list says too much. docs/threat-model.md says the same.
 NOT_STOPPED = {
@@ -62,6 +63,8 @@ def control_of(attack):
     words = attack.words("control process")
     if attack.entry in CONTROLS:
         return CONTROLS[attack.entry]
+    if OWN in attack.backends:
+        return attack.fields["control process"]
     if attack.entry in SUPERVISED:
         return "impossible supervised: tests/process/test_unprivileged.py has what is within the limit"
     if not words or any(word.startswith(OF_RUNS) for word in words):
@@ -76,7 +79,11 @@ def control_of(attack):
 
 
 def prepared(attack):
-    fields = {**attack.fields, "control unprivileged": control_of(attack), "layers": "the blueprint without namespaces"}
+    fields = {**attack.fields, "control unprivileged": control_of(attack)}
+    if OWN in attack.backends:
+        fields["given unprivileged"] = fields.get("given process", "")
+    else:
+        fields["layers"] = "the blueprint without namespaces"
     if attack.entry in SUPERVISED | ENDINGS:
         fields["expect"] = (SUPERVISED | ENDINGS)[attack.entry]
     attack.fields = fields
@@ -86,7 +93,7 @@ def prepared(attack):
 def attacks_without_namespaces(found):
     first = {}
     for attack in sorted(found, key=lambda attack: PREFERRED.index(attack.path.suffix)):
-        if "process" in attack.backends and not attack.evidence <= OF_SUPERVISOR:
+        if attack.backends & {"process", OWN} and not attack.evidence <= OF_SUPERVISOR:
             first.setdefault(attack.entry, attack)
     return [prepared(attack) for attack in found if first.get(attack.entry) is attack]
 
@@ -108,6 +115,7 @@ class UnprivilegedBackend(ProcessBackend):
     def prepare(self, canaries):
         super().prepare(canaries)
         self.known.update({name: [f"step {name}"] for name in UNPRIVILEGED_STEPS})
+        self.known.update({name: [f"seccomp {name}"] for name in own_groups()}, **{"dying-init": ["init dies"], "spared-orphans": ["orphans spared"]})
         return []
 
     def lacks(self, attack, missing):

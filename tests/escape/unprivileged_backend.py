@@ -10,7 +10,7 @@ import modes
 import tap
 from catalogue import PREFERRED
 from process_backend import ProcessBackend
-from process_knockouts import UNPRIVILEGED_STEPS, own_groups
+from process_knockouts import UNPRIVILEGED_STEPS
 from process_watch import own_children
 
 OWN = "unprivileged"  # among the backends of an attack
@@ -115,7 +115,8 @@ class UnprivilegedBackend(ProcessBackend):
     def prepare(self, canaries):
         super().prepare(canaries)
         self.known.update({name: [f"step {name}"] for name in UNPRIVILEGED_STEPS})
-        self.known.update({name: [f"seccomp {name}"] for name in own_groups()}, **{"dying-init": ["init dies"], "spared-orphans": ["orphans spared"]})
+        self.known.update({"dying-init": ["init dies"], "spared-orphans": ["orphans spared"],
+                           "pairs of connected sockets": ["seccomp pairs of connected sockets"]})
         return []
 
     def lacks(self, attack, missing):

@@ -2,8 +2,11 @@
 /* Owns what an init knows of the reach of its signals: see whole_tree.h. */
 #include "backends/process/program/whole_tree.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
+
+#define KILL_TRIES 8
 
 static bool has_domain;
 static pid_t guardian_pid;
@@ -36,4 +39,11 @@ void whole_tree_signal(int signal)
     (void)kill(-1, signal);
     if (signal == SIGSTOP && guardian_pid > 0)
         (void)kill(guardian_pid, SIGCONT);
+}
+
+void whole_tree_kill(void)
+{
+    for (int i = 0; i < KILL_TRIES && whole_tree_is_alone(); i++)
+        if (kill(-1, SIGKILL) == 0 || errno == ESRCH)
+            return;
 }

@@ -18,3 +18,5 @@ void whole_tree_note_guardian(pid_t guardian);
 pid_t whole_tree_guardian(void); /* 0: there is none */
 /* To every process of the tree; where that is not known, to none. */
 void whole_tree_signal(int signal);
+/* Kills all of it. A call that fails is made again: what is left would be waited for. */
+void whole_tree_kill(void);

@@ -53,7 +53,7 @@ static void end_tree(struct report *ended)
     /* Usually none is left, and kill(2) would go through every process of the machine. */
     pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);
     if (pid >= 0 || errno != ECHILD) {
-        (void)kill(-1, SIGKILL);
+        whole_tree_kill();
         while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
             ;
     }

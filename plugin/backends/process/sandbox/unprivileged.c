@@ -143,8 +143,7 @@ static _Noreturn void guard(int init, int lock)
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT);
     while (poll(&end, 1, -1) < 0)
         ;
-    if (whole_tree_is_alone()) /* "all processes" would be others' */
-        (void)kill(-1, SIGKILL);
+    whole_tree_kill();
     _exit(0);
 }
 

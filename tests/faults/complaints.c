@@ -10,12 +10,19 @@
 #include "base/cleanup.h"
 
 static struct fault fault;
-static long call = -1;
+static long met = -1;
 static unsigned int count;
 static bool is_silent;
 
 const char *fault_name(const struct fault *named)
 {
+    static char name[64];
+    if (named->only) {
+        CLEANUP_FREE char *call =
+            seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)named->only);
+        (void)snprintf(name, sizeof(name), "the error that fits %s", call ? call : "it");
+        return name;
+    }
     if (named->kill)
         return "SIGKILL";
     return named->error ? strerror(named->error) : "the error that fits";
@@ -24,13 +31,13 @@ const char *fault_name(const struct fault *named)
 void complaints_are_of(const struct fault *of, long of_call)
 {
     fault = *of;
-    call = of_call;
+    met = of_call;
 }
 
 void complain(const char *what, const char *more)
 {
     CLEANUP_FREE char *name =
-        call < 0 ? NULL : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)call);
+        met < 0 ? NULL : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)met);
     if (!is_silent)
         (void)printf("# %s, call %u (%s), %s: %s%s%s\n", role_name(fault.role), fault.index,
                      name ? name : "no fault", fault_name(&fault), what, more[0] ? ": " : "", more);

@@ -416,7 +416,8 @@ static int fitting_error(long call)
 static void enter_call(struct tracee *tracee, long call)
 {
     if (tracee->role != now.fault.role || (tracee->role == ROLE_START && !now.executed) ||
-        !can_fail(call) || ++now.calls != now.fault.index)
+        !can_fail(call) || (now.fault.only && call != now.fault.only) ||
+        ++now.calls != now.fault.index)
         return;
     now.hit = true;
     now.call = call;

@@ -26,6 +26,7 @@ struct fault {
     unsigned int index; /* which of its calls that can fail, from 1; 0: none */
     int error;          /* 0: the one that fits the call */
     bool kill;          /* instead: SIGKILL for the process, before the kernel does the call */
+    long only;          /* a system call: which of these; 0: of all */
 };
 
 /* The program as the kernel shows it to the host, at the end of its execve. */

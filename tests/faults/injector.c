@@ -19,7 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../process/harness.h"
 #include "base/cleanup.h"
+#include "process_facts.h"
 #include "protocol/run_description.h"
 
 /* <sys/ptrace.h> and <linux/ptrace.h> define the same names; the call itself is enough. */
@@ -46,6 +48,7 @@ static struct {
     pid_t supervisor; /* 0: not known yet */
     pid_t init;
     pid_t guardian;
+    pid_t held;    /* the program, until the guardian has made its calls; 0: nobody */
     bool executed; /* what came before the backend's own execve is the test */
     bool payload_known;
     unsigned int calls; /* of the fault's role */
@@ -72,27 +75,6 @@ static struct tracee *find(pid_t pid)
         if (tracees[i].pid == pid)
             return &tracees[i];
     return NULL;
-}
-
-static size_t read_text(pid_t pid, const char *file, char *text, size_t size)
-{
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t length = 0;
-    ssize_t count = 0;
-    while (fd >= 0 && length + 1 < size && (count = read(fd, text + length, size - 1 - length)) > 0)
-        length += (size_t)count;
-    text[length] = '\0';
-    return length;
-}
-
-static pid_t parent_of(pid_t pid)
-{
-    char text[512];
-    int parent = 0;
-    const char *end = read_text(pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
-    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
 /* The flags of the clone that it has just come from: it has its parent's registers. */
@@ -324,19 +306,12 @@ static void judge_rest(pid_t pid)
     }
 }
 
-static bool is_alive(pid_t pid)
-{
-    char text[512];
-    const char *end = pid && read_text(pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
-    return end && end[1] && end[2] != 'Z' && end[2] != 'X';
-}
-
 /* What stands in for the kernel, which would end the tree of a pid namespace with its init. Of an
  * init that was killed it is at work, or has done it. */
 static void judge_guardian(void)
 {
-    bool is_there = is_alive(now.guardian) && parent_of(now.guardian) == now.init;
-    if (is_alive(now.init) && !is_there)
+    bool is_there = process_is_alive(now.guardian) && parent_of(now.guardian) == now.init;
+    if (process_is_alive(now.init) && !is_there)
         miss("a guardian");
 }
 
@@ -355,9 +330,7 @@ static void judge_directory(pid_t pid)
 /* Still where its execve has left it: only SIGKILL can have taken it from there. */
 static bool stands_traced(pid_t pid)
 {
-    char text[512];
-    const char *end = read_text(pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
-    return end && end[1] && end[2] == 't';
+    return state_of(pid) == 't';
 }
 
 static void judge(pid_t pid)
@@ -453,14 +426,32 @@ static bool stops_at_calls(const struct tracee *tracee)
     return tracee->error || (now.fault.index && !now.hit && tracee->role == now.fault.role);
 }
 
+/* Else a program could have ended, and the guardian with it, before it has made its first call. */
+static bool is_guardian_busy(void)
+{
+    char state = state_of(now.guardian); /* it waits for the init otherwise */
+    return state == 'R' || state == 'D' || state == 't';
+}
+
+static void release_program(void)
+{
+    struct tracee *tracee = now.held ? find(now.held) : NULL;
+    if (!tracee ||
+        (now.fault.role == ROLE_GUARDIAN && now.fault.index && !now.hit && is_guardian_busy()))
+        return;
+    (void)trace(PTRACE_DETACH, tracee->pid, 0, 0);
+    tracee->pid = 0;
+    now.held = 0;
+}
+
 static void handle_stop(struct tracee *tracee, int status)
 {
     int signal = WSTOPSIG(status);
     int event = status >> 16;
     if (event == PTRACE_EVENT_EXEC && tracee->role == ROLE_PAYLOAD) {
         judge(tracee->pid);
-        (void)trace(PTRACE_DETACH, tracee->pid, 0, 0);
-        tracee->pid = 0;
+        now.held = tracee->pid;
+        release_program();
         return;
     }
     now.executed |= event == PTRACE_EVENT_EXEC;
@@ -476,6 +467,7 @@ static void handle_stop(struct tracee *tracee, int status)
 bool injector_serve(void)
 {
     int status;
+    release_program();
     pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
     if (pid <= 0)
         return false;

@@ -27,6 +27,7 @@
 
 #define POINTS_LIMIT    4000
 #define COMPLAINTS_MOST 20
+#define GUARDIAN_TRIES  8
 #define SETTLE_SECONDS  4
 #define GOOD_RUNS_APART 10
 
@@ -232,6 +233,9 @@ static bool try_faults(const struct fault *first)
         if (traced_backend.control < 0 && !traced_backend_start(&none))
             return false;
         bool more = try_point();
+        /* A guardian may have been ended before it came to that call. */
+        for (int i = 0; i < GUARDIAN_TRIES && !more && role == ROLE_GUARDIAN; i++)
+            more = try_point();
         /* The supervisor lives on as it was where the fault was another's: the points go on with
          * it. */
         if (!more || role <= ROLE_SUPERVISOR || fault.index % GOOD_RUNS_APART == 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test that fails says why in the log of scripts/check: in what `meson test --print-errorlogs` prints meanwhile, and in the count
 at its end. Runs programs that fail on purpose, one for each kind of test, in a meson project of their own."""
+import json
 import pathlib
 import re
 import shutil
@@ -40,6 +41,9 @@ tap.run_unittest()
 SHELL = "#!/bin/sh\necho 'the words of the shell test'\necho 'and those on standard error' >&2\nexit 1\n"
 # Ends in the middle, as a program that is killed or violates an invariant does.
 UNFINISHED = "#!/bin/sh\necho 1..3\necho 'ok 1 - begins'\necho 'the last words of the program' >&2\nexit 3\n"
+KILLED = "#!/bin/sh\necho 'the last words before the signal' >&2\nkill -KILL $$\n"
+# As meson logs it: a program that really met its limit would have to be faster than that on any machine.
+TIMED_OUT = {"name": "timed out", "result": "TIMEOUT", "stdout": "1..2\nok 1 - begins\n", "stderr": "the last words before the wait\n"}
 ONE_CASE = "#!/bin/sh\necho 1..1\necho '%s'\nexit %d\n"
 
 PROJECT = """
@@ -50,6 +54,7 @@ test('python', python, args: '{directory}/cases.py', protocol: 'tap', env: {{'PY
 test('unittest', python, args: '{directory}/cases_of_unittest.py', protocol: 'tap', env: {{'PYTHONPATH': '{support}'}})
 test('shell', find_program('{directory}/shell'))
 test('unfinished', find_program('{directory}/unfinished'), protocol: 'tap')
+test('killed', find_program('{directory}/killed'))
 test('passing', find_program('{directory}/passing'), protocol: 'tap')
 """
 WORDS = {
@@ -58,7 +63,20 @@ WORDS = {
     "unittest": ["the assertion of the unittest case"],
     "shell": ["the words of the shell test", "and those on standard error"],
     "unfinished": ["the last words of the program"],
+    "killed": ["the last words before the signal"],
 }
+# How the last lines name each.
+NAMED = [
+    "another step: its error",
+    "build abi: timed out: TIMEOUT, after 1 of 2 cases: the last words before the wait",
+    "build unit: check: .*failing_cases.c:failing:fails: the assertion of the C case,.*",
+    "build unit: check: .*failing_cases.c:failing:crashes:.*Received signal 6 .*",
+    "build unit: python: fails: AssertionError: the assertion of the Python case: expected 'hoped for', got 'seen'",
+    "build unit: unittest: Cases.test_fails: AssertionError: 1 != 2 : the assertion of the unittest case",
+    "build unit: shell: FAIL: and those on standard error",
+    "build unit: unfinished: ERROR, after 1 of 3 cases: the last words of the program",
+    "build unit: killed: FAIL \\(signal 9\\): the last words before the signal",
+]
 
 
 def script(path, text):
@@ -75,6 +93,7 @@ class Project:
         (directory / "cases_of_unittest.py").write_text(UNITTEST_CASES)
         script(directory / "shell", SHELL)
         script(directory / "unfinished", UNFINISHED)
+        script(directory / "killed", KILLED)
         script(directory / "passing", ONE_CASE % ("ok 1 - passes", 0))
         (directory / "meson.build").write_text(PROJECT.format(python=sys.executable, failing_cases=FAILING_CASES,
                                                               directory=directory, support=ROOT / "tests/support"))
@@ -84,12 +103,14 @@ class Project:
         return subprocess.run(["meson", "test", "-C", self.directory / "build", "--print-errorlogs", "--logbase", log, *names],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
-    def count(self, *names, again=False):
-        """The output and the status of scripts/count-results over a run, as scripts/check calls it."""
+    def count(self, *names, again=False, steps="", tests=()):
+        """The output and the status of scripts/count-results over a run, as scripts/check calls it: steps and tests beside it are given."""
         results = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+        (results / "steps").write_text(steps)
         self.run("first", *names)
         log = self.directory / "build/meson-logs/first.json"
         shutil.copy(log, results / "build unit.json")
+        (results / "build abi.json").write_text("".join(json.dumps(test) + "\n" for test in tests))
         if again:
             script(self.directory / "unfinished", ONE_CASE % ("ok 1 - begins", 0))
             self.run("again", *names)
@@ -114,8 +135,25 @@ def test_the_count_has_the_words_of_each_kind():
             tap.contains(output, part, f"what is counted of {name}")
     tap.contains(output, "skipped: build unit: python: cannot run: the reason of the skip")
     tap.contains(output, "failed: build unit: unfinished: ERROR, after 1 of 3 cases")
-    # check 2, python, unittest, shell, unfinished; one case passes in each of check, python, unfinished and passing
-    tap.equal(output.splitlines()[-1], "4 passed, 6 failed, 1 skipped", "the last line")
+    # check 2, python, unittest, shell, unfinished, killed; one case passes in each of check, python, unfinished and passing
+    tap.equal(output.splitlines()[-1], "4 passed, 7 failed, 1 skipped", "the last line")
+
+
+def test_the_last_lines_name_every_failure():
+    """A record that is cut at its beginning still says what failed."""
+    output, _ = project.count(steps="passed a step\nfailed another step: its error\n", tests=[TIMED_OUT])
+    named = output.splitlines()[-1 - len(NAMED):-1]
+    for pattern in NAMED:
+        lines = [line for line in named if re.fullmatch(f"FAILED {pattern}", line)]
+        tap.equal(len(lines), 1, f"lines as {pattern!r} among {named}")
+
+
+def test_a_long_list_of_failures_ends():
+    output, _ = project.count("passing", steps="".join(f"failed step {number}: {'x' * 1000}\n" for number in range(100)))
+    *_, last_named, more, total = output.splitlines()
+    tap.contains(last_named, "FAILED step 59: xxx")
+    tap.true(len(last_named) < 400, "a line is cut")
+    tap.equal([more, total], ["FAILED and 40 more", "1 passed, 100 failed, 0 skipped"], "the last lines")
 
 
 def test_words_belong_to_their_case():

@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from modes import MODE, Provider
+from modes import MODE, Provider, run_in_every_mode
 from provider import LATER, NOT_RUN, OK, Host
 
 provider = Provider()
@@ -306,4 +306,8 @@ def test_mode_none_has_the_check_in_a_sandbox():
     tap.equal(provider.invoke({"language": "python", "code": "print(1)"}, host)[1]["stdout"], "1\n")
 
 
-tap.run(globals())
+# Which text is a finding, and what is made of findings.
+OF_THE_GATEWAY = ["dangerous_code_is_found", "some_code_escapes_the_check", "a_warning_goes_to_the_approver_and_the_result", "an_edit_is_checked_too",
+                  "an_empty_list_allows_or_forbids_nothing", "modules_outside_of_the_list_are_refused", "a_declared_encoding_is_told",
+                  "text_that_is_shown_in_another_order_is_told", "many_findings_are_counted"]
+run_in_every_mode(globals(), OF_THE_GATEWAY)

@@ -231,4 +231,7 @@ def test_with_network_nothing_is_said_of_it():
     with_network(case)
 
 
-tap.run(globals())
+# The text of notes and hints, made of what was printed and of the policy.
+OF_THE_GATEWAY = ["more_time_is_advised_only_where_it_would_be_given", "an_installer_that_waits_for_a_network", "the_advice_of_an_installer",
+                  "words_that_are_a_secret_are_not_looked_at"]
+modes.run_in_every_mode(globals(), OF_THE_GATEWAY)

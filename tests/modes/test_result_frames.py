@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import guest
 import tap
-from modes import BACKEND, RESULTS_FD, Provider
+from modes import BACKEND, RESULTS_FD, Provider, run_in_every_mode
 from provider import OK, Host
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 100).decode()
@@ -244,4 +244,7 @@ def test_started_ahead():
     provider.with_policy({"pools": {BACKEND: {"ready": 2}}}, case)
 
 
-tap.run(globals())
+# What is a result, and what of the results is shown.
+OF_THE_GATEWAY = ["specifications_and_markup_have_an_address", "an_exception_is_the_programs_own", "what_the_program_left_out_is_said",
+                  "payloads_that_are_none", "budgets", "the_whole_of_the_budget", "half_a_frame", "secrets_are_redacted", "mode_none"]
+run_in_every_mode(globals(), OF_THE_GATEWAY)

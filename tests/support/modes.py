@@ -44,6 +44,8 @@ ENDS_WITH_BACKEND = MODE != "docker"
 # For cases that are not about time, where the program ends by itself: as long as any policy allows, for a slow machine's sake.
 ALL_THE_TIME = {"limits": {name: {"default": 300000, "max": 300000} for name in ("wall_ms", "cpu_ms")}}
 
+if os.environ.get("CODE_EXECUTE_TEST_IN_LONG_FORM") and not LONG:
+    tap.skip_all("these cases run in this mode another way; so too in the long form: CODE_EXECUTE_TEST_LONG=1")
 if MODE == "unprivileged":
     POLICIES[MODE]["capabilities"] = json.loads((TOP / "policies" / "default.json").read_text())["capabilities"]
 if RUNTIME:
@@ -137,6 +139,16 @@ def run_cases(cases, of_docker_mode, without_namespaces=None):
     names = {"docker": of_docker_mode, "unprivileged": without_namespaces}.get(MODE)
     if names is not None:
         cases = {f"test_{name}": cases[f"test_{name}"] for name in names}
+    tap.run(cases)
+
+
+def run_in_every_mode(cases, of_the_gateway):
+    """Runs a suite's cases and ends. What the gateway does by itself is the same in every mode: the cases of these names run in process
+    mode without a pool, and in the others in the long form."""
+    if not LONG and not os.environ.get("TEST_CASES") and (MODE != "process" or POOL):
+        missing = [name for name in of_the_gateway if f"test_{name}" not in cases]
+        tap.equal(missing, [], "names of cases")
+        cases = {name: case for name, case in cases.items() if name.removeprefix("test_") not in of_the_gateway}
     tap.run(cases)
 
 

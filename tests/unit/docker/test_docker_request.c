@@ -24,7 +24,7 @@
 #include "vocabulary/environment.h"
 
 /* About 10 s of one core; CODE_EXECUTE_TEST_LONG=1 in the environment: the whole million. */
-#define ROUNDS      100000
+#define ROUNDS      30000
 #define ROUNDS_LONG 1000000
 
 /* A sanitized program takes ten times as long; it is there for the memory, not for the number. */

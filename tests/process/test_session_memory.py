@@ -16,6 +16,7 @@ from checkpointed import AMPLE_MS, RIGHTS, call, provider, use
 from modes import MODE
 
 MIB = 1 << 20
+HIGHEST = 1000  # of oom_score_adj
 NAME = f"oom-{os.getpid()}"
 PREPARED = f"""import ctypes, os, signal, time
 signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGUSR1}})
@@ -62,11 +63,14 @@ def named(word):
 
 
 def scores(word):
-    """Above that of the sandbox's first process: those of the processes of that name, and of the others."""
+    """Above that of the sandbox's first process, or the highest there is: those of the processes of that name, and of the others."""
     seen = processes().values()
     own = next(score for number, _, score in seen if number == 1)
-    return ([score - own for number, name, score in seen if name == f"{NAME}-{word}"],
-            [score - own for number, name, score in seen if name != f"{NAME}-{word}" and number != 1])
+
+    def above(score):
+        return score if score == HIGHEST else score - own  # a runtime may have given the first process a score of its own
+    return ([above(score) for number, name, score in seen if name == f"{NAME}-{word}"],
+            [above(score) for number, name, score in seen if name != f"{NAME}-{word}" and number != 1])
 
 
 class Held:

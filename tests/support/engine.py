@@ -109,6 +109,10 @@ def default_runtime():
     return json.loads(ask("/info"))["DefaultRuntime"]
 
 
+def runtimes():
+    return set(json.loads(ask("/info"))["Runtimes"])
+
+
 def has_user_namespaces():
     options = json.loads(ask("/info"))["SecurityOptions"]
     return any(option.split(",")[0] in ("name=userns", "name=rootless") for option in options)

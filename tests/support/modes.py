@@ -48,10 +48,13 @@ if os.environ.get("CODE_EXECUTE_TEST_IN_LONG_FORM") and not LONG:
     tap.skip_all("these cases run in this mode another way; so too in the long form: CODE_EXECUTE_TEST_LONG=1")
 if MODE == "unprivileged":
     POLICIES[MODE]["capabilities"] = json.loads((TOP / "policies" / "default.json").read_text())["capabilities"]
-if RUNTIME:
-    POLICIES["docker"]["docker"]["runtime"] = RUNTIME
 if MODE == "docker":
     engine.needed(podman=ON_PODMAN)
+    # What is not about the engine's runtime has the faster one: a fifth less processor time a container.
+    if not RUNTIME and not LONG and os.environ.get("CODE_EXECUTE_TEST_PREFERS_CRUN") and "crun" in engine.runtimes():
+        RUNTIME = "crun"
+if RUNTIME:
+    POLICIES["docker"]["docker"]["runtime"] = RUNTIME
 
 
 def merged(policy, patch):

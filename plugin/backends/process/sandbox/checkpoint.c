@@ -2,7 +2,6 @@
 /* Making checkpoints: see checkpoint.h. */
 #include "backends/process/sandbox/checkpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,30 +18,16 @@
 #include <unistd.h>
 
 #include "backends/process/messages/checkpoint_protocol.h"
+#include "backends/process/sandbox/checkpoint_obstacles.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 #include "guest/files/file_snapshot.h"
 #include "protocol/run_description.h"
 #include "protocol/session.h"
 
-#define MAPS_CHUNK 65536 /* bytes, of lines that are shorter */
-
-/* Entries of a directory of /proc/self; -1: it cannot be read. */
-static int count_entries(const char *path)
-{
-    DIR *stream = opendir(path);
-    int count = 0;
-    if (!stream)
-        return -1;
-    for (struct dirent *found; (found = readdir(stream));)
-        count += found->d_name[0] != '.';
-    (void)closedir(stream);
-    return count;
-}
-
 void checkpoint_prepare(struct checkpoint_maker *maker)
 {
-    *maker = (struct checkpoint_maker){.descriptors = count_entries("/proc/self/fd")};
+    *maker = (struct checkpoint_maker){.descriptors = checkpoint_count_descriptors()};
 }
 
 /* Those that the init has ended; they do not send SIGCHLD, and wait(2) does not see them. */
@@ -53,72 +38,6 @@ static void reap_old(struct checkpoint_maker *maker)
         if (waitpid(maker->children[i], NULL, __WALL | WNOHANG) == 0)
             maker->children[kept++] = maker->children[i];
     maker->child_count = kept;
-}
-
-/* Has this process other children than its checkpoints? The list has the pid of each, and a blank
- * (proc(5)). */
-static bool has_children(const struct checkpoint_maker *maker)
-{
-    char path[64];
-    char list[512];
-    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, list, sizeof(list));
-    size_t count = 0;
-    for (ssize_t i = 0; i < length; i++)
-        count += list[i] == ' ';
-    return length < 0 || count != maker->child_count;
-}
-
-/* "START-END rwxs ...": is the mapping of that line shared, and can it be written to? */
-static bool is_shared_line(const char *line)
-{
-    const char *rights = strchr(line, ' ');
-    return rights && strlen(rights) > 4 && rights[2] == 'w' && rights[4] == 's';
-}
-
-/* Whether one of the whole lines is of a shared mapping; *length becomes that of the rest. */
-static bool has_shared_line(char *maps, size_t *length)
-{
-    bool found = false;
-    char *line = maps;
-    char *end;
-    while (!found && (end = memchr(line, '\n', *length - (size_t)(line - maps)))) {
-        *end = '\0';
-        found = is_shared_line(line);
-        line = end + 1;
-    }
-    *length -= (size_t)(line - maps);
-    memmove(maps, line, *length);
-    return found;
-}
-
-/* Also where the mappings cannot be read. */
-static bool shares_memory(void)
-{
-    static char maps[MAPS_CHUNK];
-    CLEANUP_CLOSE int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    size_t length = 0;
-    ssize_t count = 1;
-    bool shares = fd < 0;
-    while (!shares && count > 0) {
-        count = read(fd, maps + length, sizeof(maps) - length);
-        shares = count < 0;
-        length += count > 0 ? (size_t)count : 0;
-        shares = shares || has_shared_line(maps, &length);
-    }
-    return shares;
-}
-
-static enum checkpoint_word find_obstacle(const struct checkpoint_maker *maker)
-{
-    if (count_entries("/proc/self/task") != 1)
-        return CHECKPOINT_THREADS;
-    if (has_children(maker))
-        return CHECKPOINT_PROCESSES;
-    if (maker->descriptors < 0 || count_entries("/proc/self/fd") != maker->descriptors)
-        return CHECKPOINT_DESCRIPTORS;
-    return shares_memory() ? CHECKPOINT_SHARED_MEMORY : CHECKPOINT_TAKEN;
 }
 
 /* As fork(2), but that its end sends no signal and is not seen by wait(2): it is none of the
@@ -254,7 +173,7 @@ enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_r
     reap_old(maker);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    enum checkpoint_word word = find_obstacle(maker);
+    enum checkpoint_word word = checkpoint_find_obstacle(maker->descriptors, maker->child_count);
     if (word == CHECKPOINT_TAKEN)
         word = copy(&pid, ret_restored);
     if (*ret_restored) {

@@ -5,8 +5,8 @@
  * interpreter waits for cells. The plugin has shut that end down for writing, so nothing comes out
  * of it, no descriptor either.
  *   plugin -> interpreter, a cell: one byte, as below, with the descriptors of enum run_fd from
- *                                  RUN_FD_DESCRIPTION on. The description is that of a run: the
- *                                  cell's code is its program.
+ *                                  RUN_FD_DESCRIPTION on; or brief (session_cell.h). The
+ *                                  description is that of a run: the cell's code is its program.
  *   interpreter -> plugin:         a frame on the cell's RUN_FD_RESULTS, once the cell has ended
  *   plugin -> backend:             struct session_order on the run's socket
  *   backend -> plugin:             RUN_EVENT_INTERRUPTED there, RUN_EVENT_RESTORED,

@@ -10,6 +10,7 @@
 #include <linux/sockios.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 #include "program/backend_program.h"
 #include "protocol/channel.h"
 #include "protocol/session.h"
+#include "protocol/session_cell.h"
 
 #define SEND_TIMEOUT_MS   10000
 #define ANSWER_TIMEOUT_MS 250
@@ -242,25 +244,33 @@ static bool open_answers(int *ret_outer, int *ret_inner, struct error *error)
     return false;
 }
 
+/* As open_ends(). */
+static bool open_streams(const struct run_description *description, struct backend_run *run,
+                         struct given_ends *ret, struct error *error)
+{
+    return backend_output_pipe(&run->stdout_fd, &ret->stdout_write, error) == 0 &&
+           backend_output_pipe(&run->stderr_fd, &ret->stderr_write, error) == 0 &&
+           (!description->results ||
+            backend_output_pipe(&run->results_fd, &ret->results_write, error) == 0);
+}
+
+static const struct given_ends no_ends = {-1, -1, -1, -1, -1, -1, -1, -1};
+
 /* Those of ret that this makes are the caller's even where it fails. */
 static bool open_ends(const struct run_description *description, const struct run_input_fds *inputs,
                       struct backend_run *run, struct given_ends *ret, struct error *error)
 {
-    *ret = (struct given_ends){-1, -1, -1, -1, -1, -1, -1, -1};
+    *ret = no_ends;
     ret->nowhere = open_nowhere(error);
     if (ret->nowhere < 0)
         return false;
     ret->memfd = backend_describe(description, error);
     if (ret->memfd < 0)
         return false;
+    if (!open_streams(description, run, ret, error))
+        return false;
     ret->files = inputs->file_count > 0 ? send_files(inputs, error) : -1;
     if (ret->files < 0 && inputs->file_count > 0)
-        return false;
-    if (backend_output_pipe(&run->stdout_fd, &ret->stdout_write, error) != 0 ||
-        backend_output_pipe(&run->stderr_fd, &ret->stderr_write, error) != 0)
-        return false;
-    if (description->results &&
-        backend_output_pipe(&run->results_fd, &ret->results_write, error) != 0)
         return false;
     if (description->tools && !open_answers(&run->tools_fd, &ret->tools, error))
         return false;
@@ -307,30 +317,78 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     return true;
 }
 
+/* The supervisor makes those of a run its user's, so that /dev/stdout can be opened. It never sees
+ * these, and nobody else has a name for them. */
+static bool let_cell_open(const struct given_ends *ends, struct error *error)
+{
+    if (fchmod(ends->stdout_write, 0666) == 0 && fchmod(ends->stderr_write, 0666) == 0)
+        return true;
+    error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot let the cell open its output");
+    return false;
+}
+
+/* Its message is to be wiped. NULL: it is not brief (protocol/session_cell.h), or there is no
+ * memory. */
+static unsigned char *describe_briefly(const struct run_description *description,
+                                       const struct run_input_fds *inputs, size_t *ret_length)
+{
+    if (inputs->file_count > 0 || description->tools || !description->results ||
+        description->outputs.files > 0)
+        return NULL;
+    unsigned char *message = run_description_encode(description, ret_length);
+    if (!message || *ret_length <= SESSION_BRIEF_LIMIT)
+        return message;
+    explicit_bzero(message, *ret_length);
+    free(message);
+    return NULL;
+}
+
+static bool send_briefly(int cells, char kind, const struct run_description *description,
+                         const unsigned char *message, size_t length, int stdin_fd,
+                         struct backend_run *run, struct error *error)
+{
+    CLEANUP(close_given) struct given_ends ends = no_ends;
+    if (!open_streams(description, run, &ends, error) || !let_cell_open(&ends, error))
+        return false;
+    const int streams[] = {stdin_fd, ends.stdout_write, ends.stderr_write, ends.results_write};
+    if (session_cell_send_brief(cells, kind, message, length, streams) == 0)
+        return true;
+    error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot hand over the cell");
+    return false;
+}
+
+static bool send_whole(int cells, char kind, const struct run_description *description,
+                       const struct run_input_fds *inputs, struct backend_run *run,
+                       struct error *error)
+{
+    CLEANUP(close_given) struct given_ends ends;
+    int fds[RUN_FD_COUNT];
+    if (!open_ends(description, inputs, run, &ends, error) || !let_cell_open(&ends, error))
+        return false;
+    list_ends(&ends, inputs->stdin_fd, -1, fds);
+    if (session_cell_send(cells, kind, &fds[RUN_FD_DESCRIPTION]) == 0)
+        return true;
+    error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot hand over the cell");
+    return false;
+}
+
 bool backend_send_cell(int cells, const struct run_description *description,
                        const struct run_input_fds *inputs, struct backend_run *ret,
                        struct error *error)
 {
     CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
-    CLEANUP(close_given) struct given_ends ends;
-    int fds[RUN_FD_COUNT];
     const char kind = description->session.checkpoints > 0 ? SESSION_CELL_CHECKPOINT : SESSION_CELL;
-    if (!open_ends(description, inputs, &run, &ends, error))
-        return false;
-    list_ends(&ends, inputs->stdin_fd, -1, fds);
-    /* The supervisor makes those of a run its user's, so that /dev/stdout can be opened. It never
-     * sees these, and nobody else has a name for them. */
-    if (fchmod(ends.stdout_write, 0666) != 0 || fchmod(ends.stderr_write, 0666) != 0) {
-        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot let the cell open its output");
-        return false;
-    }
-    if (channel_send(cells, &kind, sizeof(kind), &fds[RUN_FD_DESCRIPTION],
-                     RUN_FD_COUNT - RUN_FD_DESCRIPTION) != 0) {
-        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot hand over the cell");
-        return false;
-    }
-    *ret = take_run(&run);
-    return true;
+    size_t length = 0;
+    unsigned char *message = describe_briefly(description, inputs, &length);
+    bool sent = message ? send_briefly(cells, kind, description, message, length, inputs->stdin_fd,
+                                       &run, error)
+                        : send_whole(cells, kind, description, inputs, &run, error);
+    if (message)
+        explicit_bzero(message, length);
+    free(message);
+    if (sent)
+        *ret = take_run(&run);
+    return sent;
 }
 
 bool backend_send_program(int events, const struct session_order *order,

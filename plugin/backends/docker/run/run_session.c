@@ -12,8 +12,8 @@
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"
 #include "guest/guest_protocol.h"
+#include "protocol/session_cell.h"
 
-#define CELL_FDS (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
 /* For an interpreter to start. */
 #define ADD_LIMIT_MS 15000
 
@@ -175,15 +175,17 @@ size_t run_session_places(const struct run *run)
 }
 
 /* Those that the cell brings with it, in the order of enum run_fd. */
-static bool make_cell(struct run *run, size_t program, int fds[CELL_FDS])
+static bool make_cell(struct run *run, size_t program, const struct session_cell *given)
 {
     size_t length = 0;
     run_description_clear(&run->cell);
     run->cell = (struct run_description){.file_count = 0};
-    if (!run_read_description(fds[0], &run->cell))
+    if (!(given->is_brief
+              ? run_description_decode(given->description, given->length, &run->cell)
+              : run_read_description(session_cell_fd(given, RUN_FD_DESCRIPTION), &run->cell)))
         return false;
     CLEANUP_FREE unsigned char *input =
-        run_read_file(fds[RUN_FD_STDIN - RUN_FD_DESCRIPTION], RUN_DESCRIPTION_LIMIT, &length);
+        run_read_file(session_cell_fd(given, RUN_FD_STDIN), RUN_DESCRIPTION_LIMIT, &length);
     bool made = run_message_make_cell(&run->cell, program, input, length, &run->job.message);
     if (input)
         explicit_bzero(input, length);
@@ -191,46 +193,40 @@ static bool make_cell(struct run *run, size_t program, int fds[CELL_FDS])
 }
 
 /* Of the cell before, the guest gets no more. */
-static bool take_answers(struct run *run, const int fds[CELL_FDS])
+static bool take_answers(struct run *run, const struct session_cell *given)
 {
     if (run->cell.tools)
-        return answer_sender_open(&run->job.answers, fds[RUN_FD_TOOLS - RUN_FD_DESCRIPTION]);
+        return answer_sender_open(&run->job.answers, session_cell_fd(given, RUN_FD_TOOLS));
     answer_sender_end(&run->job.answers);
     return true;
 }
 
-static void take_pipes(struct run *run, int fds[CELL_FDS])
+static void take_pipes(struct run *run, struct session_cell *given)
 {
     static const enum run_fd numbers[] = {
         [JOB_STDOUT] = RUN_FD_STDOUT, [JOB_STDERR] = RUN_FD_STDERR, [JOB_RESULTS] = RUN_FD_RESULTS};
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
-        run->job.next[i] = TAKE_FD(fds[numbers[i] - RUN_FD_DESCRIPTION]);
+        run->job.next[i] = TAKE_FD(given->fds[numbers[i] - RUN_FD_DESCRIPTION]);
         (void)fcntl(run->job.next[i], F_SETFL, O_NONBLOCK);
     }
-    run->job.inputs = TAKE_FD(fds[RUN_FD_INPUTS - RUN_FD_DESCRIPTION]);
+    run->job.inputs = TAKE_FD(given->fds[RUN_FD_INPUTS - RUN_FD_DESCRIPTION]);
 }
 
 /* false: none is there. The end of any program's cells is that of the session. */
 static bool take_cell_of(struct run *run, size_t program)
 {
-    int fds[CELL_FDS] = {[0 ... CELL_FDS - 1] = -1};
-    char kind;
-    size_t count = 0;
-    ssize_t length =
-        channel_receive_fds_now(run->cells[program], &kind, sizeof(kind), fds, CELL_FDS, &count);
-    if (length < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    if (length == sizeof(kind) && count == 0 && kind == SESSION_PARK)
+    CLEANUP(session_cell_clear) struct session_cell given;
+    if (!session_cell_receive(run->cells[program], false, &given)) {
+        if (errno == EAGAIN)
+            return false;
+    } else if (given.kind == SESSION_PARK) {
         return true; /* its guest asks the interpreter, by the order */
-    if (length == sizeof(kind) && count == CELL_FDS && make_cell(run, program, fds) &&
-        take_answers(run, fds)) {
-        take_pipes(run, fds);
+    } else if (make_cell(run, program, &given) && take_answers(run, &given)) {
+        take_pipes(run, &given);
         container_send_message(run->container);
-    } else {
-        run_order_end(run, RUN_CAUSE_CANCELLED);
+        return true;
     }
-    for (size_t i = 0; i < count; i++)
-        close_fd(fds[i]);
+    run_order_end(run, RUN_CAUSE_CANCELLED);
     return true;
 }
 

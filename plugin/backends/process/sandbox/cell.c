@@ -14,30 +14,30 @@
 #include "backends/process/sandbox/directories.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "protocol/channel.h"
 #include "protocol/session.h"
-
-#define CELL_FDS (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
+#include "protocol/session_cell.h"
 
 static struct run_description taken; /* of the cell under way */
 
-static int given_fd(const int fds[CELL_FDS], enum run_fd which)
+static bool read_description(const struct session_cell *given)
 {
-    return fds[which - RUN_FD_DESCRIPTION];
+    return given->is_brief
+               ? run_description_decode(given->description, given->length, &taken)
+               : run_read_description(session_cell_fd(given, RUN_FD_DESCRIPTION), &taken);
 }
 
-static bool take_answers(const int fds[CELL_FDS])
+static bool take_answers(const struct session_cell *given)
 {
     cell_answers_close();
-    return !taken.tools || cell_answers_put(given_fd(fds, RUN_FD_TOOLS));
+    return !taken.tools || cell_answers_put(session_cell_fd(given, RUN_FD_TOOLS));
 }
 
-static bool take_streams(const int fds[CELL_FDS])
+static bool take_streams(const struct session_cell *given)
 {
-    return dup2(given_fd(fds, RUN_FD_STDIN), STDIN_FILENO) >= 0 &&
-           dup2(given_fd(fds, RUN_FD_STDOUT), STDOUT_FILENO) >= 0 &&
-           dup2(given_fd(fds, RUN_FD_STDERR), STDERR_FILENO) >= 0 &&
-           dup3(given_fd(fds, RUN_FD_RESULTS), RUN_RESULTS_FD, O_CLOEXEC) >= 0;
+    return dup2(session_cell_fd(given, RUN_FD_STDIN), STDIN_FILENO) >= 0 &&
+           dup2(session_cell_fd(given, RUN_FD_STDOUT), STDOUT_FILENO) >= 0 &&
+           dup2(session_cell_fd(given, RUN_FD_STDERR), STDERR_FILENO) >= 0 &&
+           dup3(session_cell_fd(given, RUN_FD_RESULTS), RUN_RESULTS_FD, O_CLOEXEC) >= 0;
 }
 
 /* The code is no file of the working directory: it goes out of the list. */
@@ -70,42 +70,21 @@ static void put_files(const struct run_description *description, int inputs, str
     const char *reason = errno != 0 ? strerror(errno) : "its content is not as described";
     (void)snprintf(ret->failure, sizeof(ret->failure), "%.200s: %s", files.refused, reason);
 }
-static void close_all(const int *fds, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        close_fd(fds[i]);
-}
-
-/* false: this is no cell, and neither is anything behind it. */
-static bool receive_cell(int socket, int ret[CELL_FDS])
-{
-    char kind;
-    size_t count = 0;
-    ssize_t received;
-    do
-        received = channel_receive(socket, &kind, sizeof(kind), ret, CELL_FDS, &count);
-    while (received < 0 && errno == EINTR);
-    if (received == sizeof(kind) && count == CELL_FDS &&
-        (kind == SESSION_CELL || kind == SESSION_CELL_CHECKPOINT))
-        return true;
-    close_all(ret, received < 0 ? 0 : count);
-    return false;
-}
 
 enum cell_state cell_take(int socket, struct cell *ret)
 {
-    int fds[CELL_FDS];
+    CLEANUP(session_cell_clear) struct session_cell given;
     struct run_file code;
     run_description_clear(&taken);
     taken = (struct run_description){.file_count = 0};
-    if (!receive_cell(socket, fds))
+    if (!session_cell_receive(socket, true, &given) || given.kind == SESSION_PARK)
         return CELL_NONE;
     *ret = (struct cell){.code = NULL};
-    bool is_read = cell_answers_make_room(fds, CELL_FDS) &&
-                   run_read_description(given_fd(fds, RUN_FD_DESCRIPTION), &taken) &&
+    bool is_read = cell_answers_make_room(given.fds, SESSION_CELL_FDS) &&
+                   read_description(&given) &&
                    taken.preparation.argument_count <= string_list_count(taken.argv) &&
                    taken.preparation.environment_count <= string_list_count(taken.environment) &&
-                   take_code(&taken, &code) && take_streams(fds) && take_answers(fds);
+                   take_code(&taken, &code) && take_streams(&given) && take_answers(&given);
     if (is_read) {
         ret->code = code.content;
         ret->code_length = code.length;
@@ -113,8 +92,7 @@ enum cell_state cell_take(int socket, struct cell *ret)
         ret->environment = &taken.environment[taken.preparation.environment_count];
         ret->lasting = taken.session.lasting_variables;
         ret->has_tools = taken.tools != 0;
-        put_files(&taken, given_fd(fds, RUN_FD_INPUTS), ret);
+        put_files(&taken, session_cell_fd(&given, RUN_FD_INPUTS), ret);
     }
-    close_all(fds, CELL_FDS);
     return is_read ? CELL_TAKEN : CELL_NONE;
 }

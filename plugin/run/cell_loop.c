@@ -25,6 +25,11 @@
 #define CANCELLED_CALLS_MS 100
 /* For the backend's word that an interpreter has ended. */
 #define END_WORD_MS 1000
+/* The pipes of the last cell are looked at from then on, and at the end. They end as the
+ * interpreter takes the next cell, of which a short one is to wake nobody. */
+#define LATE_AFTER_MS 3
+/* What is taken of each of them at the end: as much as a pipe holds. */
+#define LATE_READS_MOST 16
 
 struct loop {
     struct run_drain drain; /* the first */
@@ -32,6 +37,7 @@ struct loop {
     struct run *run;
     struct backend_run cell; /* its pipes */
     struct run_stream *late;
+    uint64_t late_ms; /* from when on the last cell's pipes are waited for */
     uint64_t deadline_ms;
     uint64_t mute_ms; /* when a cell is ended that can tell its end no more; UINT64_MAX: it can */
     struct call_service calls;
@@ -118,8 +124,8 @@ static void keep_late(void *user, const void *bytes, size_t length)
     output_capture_add(&((struct run_stream *)user)->capture, bytes, length);
 }
 
-/* What a cell has left behind goes on printing to its own pipes. */
-static void take_late(int *fd, struct run_stream *late)
+/* What a cell has left behind goes on printing to its own pipes. true: there was something. */
+static bool take_late(int *fd, struct run_stream *late)
 {
     unsigned char bytes[4096];
     ssize_t length = read(*fd, bytes, sizeof(bytes));
@@ -129,12 +135,18 @@ static void take_late(int *fd, struct run_stream *late)
         close_fd(TAKE_FD(*fd));
     if (length > 0)
         explicit_bzero(bytes, (size_t)length); /* not looked through for secrets yet */
+    return length > 0;
 }
 
 static void end_late(struct loop *loop)
 {
-    for (size_t i = 0; i < 2; i++)
+    int *const fds[] = {&loop->session->backend.stdout_fd, &loop->session->backend.stderr_fd};
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        for (size_t reads = 0; reads < LATE_READS_MOST && *fds[i] >= 0; reads++)
+            if (!take_late(fds[i], &loop->late[i]))
+                break;
         redaction_flush(&loop->late[i].redaction, keep_late, &loop->late[i]);
+    }
 }
 
 static bool take_event(struct loop *loop, struct error *error)
@@ -163,6 +175,11 @@ static uint64_t next_wake_ms(const struct loop *loop)
     return due_ms < wake_ms ? due_ms : wake_ms;
 }
 
+static bool has_late(const struct backend_run *last)
+{
+    return last->stdout_fd >= 0 || last->stderr_fd >= 0;
+}
+
 /* One that was interrupted has had its time. */
 static void serve_calls(struct loop *loop)
 {
@@ -186,20 +203,24 @@ static void end_calls(struct loop *loop)
 static bool poll_once(struct loop *loop, struct error *error)
 {
     struct backend_run *last = &loop->session->backend;
+    bool with_late = loop->late_ms <= monotonic_ms();
+    uint64_t wake_ms = next_wake_ms(loop);
     struct pollfd entries[LOOP_ENTRY_COUNT] = {
         [LOOP_EVENTS] = {.fd = last->events, .events = POLLIN},
         [LOOP_STDOUT] = {.fd = loop->cell.stdout_fd, .events = POLLIN},
         [LOOP_STDERR] = {.fd = loop->cell.stderr_fd, .events = POLLIN},
         [LOOP_RESULTS] = {.fd = loop->cell.results_fd, .events = POLLIN},
-        [LOOP_LATE_STDOUT] = {.fd = last->stdout_fd, .events = POLLIN},
-        [LOOP_LATE_STDERR] = {.fd = last->stderr_fd, .events = POLLIN},
+        [LOOP_LATE_STDOUT] = {.fd = with_late ? last->stdout_fd : -1, .events = POLLIN},
+        [LOOP_LATE_STDERR] = {.fd = with_late ? last->stderr_fd : -1, .events = POLLIN},
         [LOOP_CANCEL] = {.fd = loop->interrupted_for == RUN_CAUSE_EXIT ? loop->run->cancel_fd : -1,
                          .events = POLLIN},
         [LOOP_ARRIVED] = {.fd = call_service_wake_fd(&loop->calls), .events = POLLIN},
         [LOOP_ANSWERS] = {.fd = call_service_writable_fd(&loop->calls, loop->cell.tools_fd),
                           .events = POLLOUT},
     };
-    int wait_ms = cell_usage_wait_ms(&loop->usage, deadline_poll_timeout(next_wake_ms(loop)));
+    if (!with_late && has_late(last) && loop->late_ms < wake_ms)
+        wake_ms = loop->late_ms;
+    int wait_ms = cell_usage_wait_ms(&loop->usage, deadline_poll_timeout(wake_ms));
     int ready = poll(entries, LOOP_ENTRY_COUNT, wait_ms);
     if (ready < 0 && errno == EINTR)
         return true;
@@ -211,9 +232,9 @@ static bool poll_once(struct loop *loop, struct error *error)
     if (entries[LOOP_CANCEL].revents != 0)
         interrupt(loop, RUN_CAUSE_CANCELLED);
     if (entries[LOOP_LATE_STDOUT].revents != 0)
-        take_late(&last->stdout_fd, &loop->late[0]);
+        (void)take_late(&last->stdout_fd, &loop->late[0]);
     if (entries[LOOP_LATE_STDERR].revents != 0)
-        take_late(&last->stderr_fd, &loop->late[1]);
+        (void)take_late(&last->stderr_fd, &loop->late[1]);
     if (entries[LOOP_STDOUT].revents != 0)
         (void)run_drain_stream(&loop->drain, &loop->cell.stdout_fd, &loop->run->output);
     if (entries[LOOP_STDERR].revents != 0)
@@ -309,6 +330,7 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
     uint64_t wall_ms = run->description->limits.wall_ms;
     uint64_t begin_ms = monotonic_ms();
     loop.drain.backend = &loop.cell;
+    loop.late_ms = begin_ms + LATE_AFTER_MS;
     loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(&loop);
     *ret = (struct run_outcome){.ended = session->started};
     *ret_state = SESSION_GONE;

@@ -85,8 +85,11 @@ class Session:
         """To a file: Python quotes the lines of a traceback from there, also of a function that an earlier cell has defined."""
         path = f"{self.sources}{self.number}.py"
         try:
-            with open(path, "wb") as file:
-                file.write(source)
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            try:
+                os.write(file, source)
+            finally:
+                os.close(file)
         except OSError:  # the scratch file system is full: its lines are not quoted
             pass
         return path

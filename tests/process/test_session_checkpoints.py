@@ -334,6 +334,27 @@ def test_random_numbers_return():
     tap.true(printed("print(random.random())", session) != first, "they go on")
 
 
+PAGES = """import array
+pages = array.array("B", bytes(200 * 4096))
+first = pages.buffer_info()[0] // 4096 + 1
+def own():
+    with open("/proc/self/pagemap", "rb") as file:
+        file.seek(8 * first)
+        found = file.read(8 * 198)
+    return sum(found[i] & 0x81 == 0x81 for i in range(7, len(found), 8))
+def write():
+    for i in range(0, len(pages), 4096): pages[i] ^= 1
+"""
+
+
+def test_pages_that_cells_write_to_are_copied_ahead():
+    """While a checkpoint is made. So a cell finds some that its checkpoint does not share, before it has written to them."""
+    use()
+    session = begin(PAGES)
+    tap.equal(printed("print(own())\nwrite()\nprint(own())", session), "0\n198\n", "which pages these are is seen behind this cell")
+    tap.true(any(printed("print(own())\nwrite()", session) != "0\n" for _ in range(100)), "pages are copied ahead of a cell")
+
+
 def test_a_program_does_not_see_its_checkpoints():
     use()
     session = begin("import os")

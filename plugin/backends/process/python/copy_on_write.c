@@ -29,6 +29,10 @@
 #define PAGES_OF_ONE  65536 /* mapping that are looked at */
 #define PATIENCE_MS   5000  /* with the profiled child */
 
+/* For a cell: most write to some 200 pages of the interpreter's own, the same ones each time. */
+#define CELL_LIMIT ((size_t)5 << 18)
+#define CELL_STEP  ((size_t)16 << 10) /* bytes at once: what waits for it waits no longer */
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ  22 /* Linux 5.14, madvise(2) */
 #define MADV_POPULATE_WRITE 23
@@ -47,6 +51,7 @@ struct mapping {
 static struct mapping learnt[RANGES_LIMIT];
 static size_t learnt_count;
 static size_t count_before; /* the mapping that is looked at */
+static size_t gap_pages = GAP_PAGES;
 
 /* "START-END rwxp OFFSET DEVICE INODE PATH" of a mapping that is readable and not shared, and of a
  * file where it is not writable. */
@@ -88,7 +93,7 @@ static size_t read_maps(char *maps, size_t size)
 static void note_page(uintptr_t start, size_t size)
 {
     struct mapping *last = learnt_count > count_before ? &learnt[learnt_count - 1] : NULL;
-    if (last && start - (last->start + last->length) <= GAP_PAGES * size)
+    if (last && start - (last->start + last->length) <= gap_pages * size)
         last->length = start + size - last->start;
     else if (learnt_count < RANGES_LIMIT)
         learnt[learnt_count++] = (struct mapping){.start = start, .length = size, .writable = true};
@@ -134,13 +139,18 @@ static void note_mapping(void *user, const struct mapping *mapping)
         note_owned_pages(*pagemap, mapping);
 }
 
-/* In the profiled child: sends the pages that it has written to. */
-static void send_written(int fd)
+static void learn_written(void)
 {
     CLEANUP_CLOSE int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     learnt_count = 0;
     if (pagemap >= 0)
         for_each_mapping(note_mapping, &pagemap);
+}
+
+/* In the profiled child: sends the pages that it has written to. */
+static void send_written(int fd)
+{
+    learn_written();
     (void)write_fully(fd, learnt, learnt_count * sizeof(learnt[0]));
 }
 
@@ -213,4 +223,28 @@ void cow_prefault(int supervisor)
     for (size_t i = 0; i < learnt_count; i++)
         populate(&learnt[i], MADV_POPULATE_WRITE, &limits.own);
     for_each_mapping(populate_one, &limits);
+}
+
+void cow_learn_cell(void)
+{
+    gap_pages = 0;
+    learn_written();
+}
+
+void cow_prefault_cell(int until)
+{
+    struct pollfd over = {.fd = until, .events = POLLIN};
+    size_t limit = CELL_LIMIT;
+    for (size_t i = 0; i < learnt_count; i++) {
+        struct mapping rest = learnt[i];
+        while (rest.length > 0) {
+            if (limit == 0 || poll(&over, 1, 0) != 0)
+                return;
+            struct mapping step = rest;
+            step.length = rest.length < CELL_STEP ? rest.length : CELL_STEP;
+            populate(&step, MADV_POPULATE_WRITE, &limit);
+            rest.start += step.length;
+            rest.length -= step.length;
+        }
+    }
 }

@@ -17,3 +17,12 @@ void cow_profile(PyObject *program);
  * Also maps the pages of files that it will read, which takes no memory. Both are bounded, and best
  * effort. Does nothing where supervisor is readable: a run would wait. */
 void cow_prefault(int supervisor);
+
+/* In a session's interpreter behind a cell that had a checkpoint: notes the pages that it has
+ * written to since, in the place of what was learnt before. */
+void cow_learn_cell(void);
+
+/* There, while it waits for a checkpoint to be made, until that descriptor is readable: writes to
+ * the pages noted, so that the next cell does not wait for the kernel to copy them. Bounded, and
+ * best effort. Before the first note it does nothing. */
+void cow_prefault_cell(int until);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/process/python/copy_on_write.h"
 #include "backends/process/python/main_run.h"
 #include "backends/process/python/python_abi.h"
 #include "backends/process/sandbox/checkpoint.h"
@@ -19,12 +20,33 @@
 static int cells = -1; /* the socket */
 static pid_t interpreter;
 static struct checkpoint_maker checkpoints;
+static size_t checkpoints_made;
+static bool has_learnt; /* which pages cells write to */
+
+static void prefault(int until)
+{
+    if (has_learnt)
+        cow_prefault_cell(until);
+}
+
+/* Behind the second cell with a checkpoint, and whenever there are twice as many: it takes as long
+ * as a short cell, and the first one is mostly of another kind. */
+static void learn_pages(void)
+{
+    static size_t next = 2;
+    if (checkpoints_made < next)
+        return;
+    cow_learn_cell();
+    has_learnt = true;
+    next = 2 * checkpoints_made;
+}
 
 bool session_loop_prepare(void)
 {
     cells = cell_socket_take();
     interpreter = getpid();
     checkpoint_prepare(&checkpoints);
+    checkpoints.while_copied = prefault;
     return cells >= 0;
 }
 
@@ -37,6 +59,7 @@ static const char *make_checkpoint(void)
         bool restored;
         enum checkpoint_word word = checkpoint_make(&checkpoints, &restored);
         interpreter = getpid();
+        checkpoints_made += checkpoint_word_is_taken(word);
         if (!restored && wish == CELL_WITH_CHECKPOINT)
             return checkpoint_word_name(word);
         if (!restored && checkpoint_word_is_taken(word))
@@ -51,6 +74,7 @@ static enum cell_state wait_for_cell(struct cell *ret, const char **ret_checkpoi
 {
     void *state = PyEval_SaveThread();
     cell_answers_close(); /* of the last cell: a checkpoint is to have none */
+    learn_pages();
     *ret_checkpoint = make_checkpoint();
     enum cell_state taken = *ret_checkpoint ? cell_take(cells, ret) : CELL_NONE;
     PyEval_RestoreThread(state);

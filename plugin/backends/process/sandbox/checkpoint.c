@@ -109,7 +109,8 @@ static enum checkpoint_word hear(int told)
 }
 
 /* With all signals blocked. Where it is CHECKPOINT_TAKEN, *ret_pid is about to sleep. */
-static enum checkpoint_word copy(pid_t *ret_pid, bool *ret_restored)
+static enum checkpoint_word copy(const struct checkpoint_maker *maker, pid_t *ret_pid,
+                                 bool *ret_restored)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -127,6 +128,8 @@ static enum checkpoint_word copy(pid_t *ret_pid, bool *ret_restored)
     }
     close_fd(TAKE_FD(tells));
     *ret_pid = pid;
+    if (maker->while_copied)
+        maker->while_copied(hears);
     return hear(hears);
 }
 
@@ -175,7 +178,7 @@ enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_r
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     enum checkpoint_word word = checkpoint_find_obstacle(maker->descriptors, maker->child_count);
     if (word == CHECKPOINT_TAKEN)
-        word = copy(&pid, ret_restored);
+        word = copy(maker, &pid, ret_restored);
     if (*ret_restored) {
         maker->child_count = 0; /* the older ones are its parent's */
         drop_pending_signals(&all);

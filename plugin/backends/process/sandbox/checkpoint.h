@@ -16,6 +16,9 @@ struct checkpoint_maker {
     /* That were made, of all branches; some may be dead by now. */
     pid_t children[CHECKPOINTS_MOST + 1 + SESSION_BRANCHES_MOST];
     size_t child_count;
+    /* What the interpreter does while its copy gets ready, until that descriptor is readable; NULL:
+     * it waits. */
+    void (*while_copied)(int until);
 };
 
 enum cell_wish {

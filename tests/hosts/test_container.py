@@ -35,7 +35,9 @@ REFUSED, HINTS = ("uts_namespace", ["the container or AppArmor profile around th
     ("user_namespace", ["seccomp profile that allows the calls named in docs/operations.md", "CODE_EXEC_SANDBOX=docker"])
 # Podman asks for more by itself, which takes a privilege that the machine may lack.
 OWN_LIMITS = {"Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in (("nofile", 1024), ("nproc", 4096))]} if PODMAN else {}
-PATHS = {str(path): f"{path}:{path}:ro" for path in (pathlib.Path("/usr"), BUILD.resolve(), HERE.parents[1].resolve())}
+# An engine of another release has its own /usr in the machine's place (scripts/test-engine).
+SOURCES = {"/usr": os.environ.get("CODE_EXECUTE_TEST_MACHINE_USR") or "/usr"}
+PATHS = {path: f"{SOURCES.get(path, path)}:{path}:ro" for path in ("/usr", str(BUILD.resolve()), str(HERE.parents[1].resolve()))}
 
 
 def inside(command, opened=None, user="0", **environment):

@@ -309,4 +309,4 @@ OF_BACKENDS = (
     "nothing_can_be_undone_beside_another_interpreter", "landlock_restricts_a_later_interpreter", "nobody_looks_into_an_interpreter_that_starts")
 WITHOUT_NAMESPACES = ("files_are_shared_and_variables_are_not", "an_interruption_keeps_the_state_of_all", "the_end_of_any_interpreter_ends_the_session",
                       "a_later_interpreter_s_forbidden_call_ends_the_session", "landlock_restricts_a_later_interpreter")
-modes.run_with_node(globals(), OF_BACKENDS, POLICY, ("python", "bash", "sh", "javascript"), WITHOUT_NAMESPACES)
+modes.run_with_node(globals(), OF_BACKENDS, POLICY, ("python", "bash", "sh", "javascript"), without_namespaces=WITHOUT_NAMESPACES)

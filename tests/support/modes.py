@@ -72,8 +72,11 @@ def in_mode(policy):
 
 
 def at_home(text):
-    """With the working directory as it is called where a program has a file view: without namespaces it is another for each run."""
-    return re.sub("/[^ ]*/code-execute-[^/ ]*/home/", "/home/sandbox/", text) if MODE == "unprivileged" else text
+    """With the home directory and that of temporary files as they are called where a program has a file view: without namespaces they are
+    others for each run."""
+    if MODE != "unprivileged":
+        return text
+    return re.sub(r"/\S*/code-execute-[^/\s]*/(home|tmp)\b", lambda found: {"home": "/home/sandbox", "tmp": "/tmp"}[found[1]], text)
 
 
 def grant_mode(host):
@@ -136,11 +139,12 @@ class Provider(provider.Provider):
         self.begin()
 
 
-def run_cases(cases, of_docker_mode, without_namespaces=None):
+def run_cases(cases, of_docker_mode, without_namespaces=None, needing_namespaces=None):
     """Runs a suite's cases and ends; in docker mode (../docker/meson.build) and in process mode without namespaces
-    (../process/meson.build) those of these names alone."""
-    names = {"docker": of_docker_mode, "unprivileged": without_namespaces}.get(MODE)
-    if names is not None:
+    (../process/meson.build) those of these names alone. needing_namespaces: of the latter mode, in the long form all but these."""
+    if MODE == "unprivileged" and LONG and needing_namespaces is not None:
+        cases = {name: case for name, case in cases.items() if name.removeprefix("test_") not in needing_namespaces}
+    elif (names := {"docker": of_docker_mode, "unprivileged": without_namespaces}.get(MODE)) is not None:
         cases = {f"test_{name}": cases[f"test_{name}"] for name in names}
     tap.run(cases)
 
@@ -155,11 +159,11 @@ def run_in_every_mode(cases, of_the_gateway):
     tap.run(cases)
 
 
-def run_with_node(cases, of_docker_mode, policy, languages=("javascript",), without_namespaces=None):
+def run_with_node(cases, of_docker_mode, policy, languages=("javascript",), **of_unprivileged):
     """The same, in docker mode in an image that has the machine's Node as well: the policy's member "docker" then says so, for the
     languages."""
     if MODE != "docker":
-        run_cases(cases, of_docker_mode, without_namespaces)
+        run_cases(cases, of_docker_mode, **of_unprivileged)
     files = engine.files_of_node()
     if not files:
         tap.skip_all("no Node in the machine's own directories of programs")

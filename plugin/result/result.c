@@ -140,6 +140,7 @@ static struct run_facts facts_of_run(const struct call *call)
         .has_network = call->request.network || !is_isolated,
         .is_unprivileged = isolation == RUN_ISOLATION_UNPRIVILEGED,
         .memory_bytes = limits->memory_bytes,
+        .memory_is_refused = is_isolated && ended->isolation.cgroup_has_memory == 0,
         .memory_kills = ended->usage.memory_kills,
         .file_bytes = is_isolated ? limits->file_bytes : 0,
     };

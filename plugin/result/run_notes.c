@@ -86,6 +86,27 @@ static const char *const no_semaphores[] = {"_multiprocessing.SemLock(", NULL};
 static const char *const too_large[] = {"File too large", "EFBIG", "File size limit exceeded",
                                         NULL};
 
+/* Words of C libraries and interpreters for memory that was refused. */
+static const char *const no_memory[] = {
+    "\nMemoryError", /* Python, behind the traceback; numpy */
+    "MemoryError: Unable to allocate ",
+    "Cannot allocate memory", /* strerror(ENOMEM) */
+    "ENOMEM",
+    ": cannot allocate ",             /* bash */
+    "out of heap memory",             /* zsh */
+    "Array buffer allocation failed", /* Node */
+    "heap out of memory",
+    "Out of memory!", /* Perl, also in a shell's words about a child */
+    "Out of memory in perl",
+    "(NoMemoryError)",     /* Ruby */
+    "Out of memory (",     /* PHP */
+    ": not enough memory", /* Lua */
+    "std::bad_alloc",
+    "cannot allocate vector of size", /* R */
+    "memory exhausted",               /* GNU's tools */
+    NULL,
+};
+
 static bool says(const struct run_facts *facts, const char *const *phrases)
 {
     for (; *phrases; phrases++)
@@ -155,6 +176,22 @@ static void write_memory_kills(const struct run_facts *facts, char text[RUN_NOTE
                        "bytes was reached; the program went on without them",
                        (unsigned long long)facts->memory_kills,
                        (unsigned long long)facts->memory_bytes);
+}
+
+/* If the program itself ended for that, as far as is known, the error says so. */
+static bool is_refused_memory(const struct run_facts *facts)
+{
+    return facts->memory_is_refused && facts->memory_bytes > 0 &&
+           facts->cause != RUN_CAUSE_MEMORY_LIMIT && says(facts, no_memory);
+}
+
+static void write_memory_limit(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)snprintf(
+        text, RUN_NOTE_LIMIT,
+        "each process of this run can have at most %llu bytes of memory, and is refused more "
+        "when it asks for it",
+        (unsigned long long)facts->memory_bytes);
 }
 
 static bool module_is_missing(const struct run_facts *facts)
@@ -297,6 +334,7 @@ static const struct note_rule rules[] = {
     {child_was_killed_for_memory, write_memory_kills,
      "use less memory, or fewer processes at a time: one was killed because memory ran out, and "
      "the program may have waited for it until its time limit"},
+    {is_refused_memory, write_memory_limit, NULL},
     {module_is_missing, write_missing_module, NULL},
     {installs_without_network, write_no_installation,
      "if the program waited for a download, do without it: the run has no network, and more time "

@@ -34,8 +34,9 @@ struct run_facts {
     bool has_network;      /* beyond the sandbox; without it there are no internet sockets either */
     bool is_unprivileged;  /* no /tmp of its own, and no sockets but connected pairs */
     uint64_t memory_bytes; /* the limit; 0: none */
-    uint64_t memory_kills; /* or RUN_USAGE_UNKNOWN */
-    uint64_t file_bytes;   /* the limit; 0: none */
+    bool memory_is_refused;  /* a process gets an error beyond the limit, and is not killed */
+    uint64_t memory_kills;   /* or RUN_USAGE_UNKNOWN */
+    uint64_t file_bytes;     /* the limit; 0: none */
     struct run_words output; /* standard output and error, secrets redacted */
     struct run_words errors;
 };

@@ -23,7 +23,7 @@ USER = int(os.environ.get("PROCESS_TEST_UID", "0"))
 STORMS = 1000 if os.environ.get("CODE_EXECUTE_TEST_LONG") == "1" else 20
 MARK = f"UNPRIVILEGED_TEST_MARK_{os.getpid()}"  # this test's, and no other's that runs meanwhile
 CAPABILITIES = ("sandbox.exec", "sandbox.exec.mode.unprivileged", "sandbox.exec.mode.none", "sandbox.exec.limits.extended")
-LIMITS = {"memory_bytes": 96 << 20, "processes": 16, "scratch_bytes": 16 << 20, "scratch_inodes": 500, "wall_ms": 20000}
+LIMITS = {"memory_bytes": 96 << 20, "processes": 16, "scratch_bytes": 16 << 20, "scratch_inodes": 500, "wall_ms": 60000}
 WITHOUT = json.loads((ROOT / "policies" / "in-container.json").read_text())
 WITHOUT["capabilities"] += ["sandbox.exec.mode.none"]
 WITHOUT["pools"] = {"process": {"ready": 0}}  # test_unprivileged_warm.py has them
@@ -244,6 +244,24 @@ def test_limits_are_supervised():
         if result["stdout"] != "kept\n":
             wrong.append(f"within: {name}: {result['cause']} {result['stderr']}")
     tap.equal(wrong, [], "limits")
+
+
+# Each asks for more than it may have at once, and has had little by then. The words of other languages: ../unit/result/test_run_notes.c.
+AT_ONCE = {"python": "bytearray(1 << 30)", "javascript": "Buffer.alloc(1 << 30)"}
+
+
+def test_memory_that_is_refused_is_told():
+    note = "each process of this run can have at most 268435456 bytes of memory, and is refused more when it asks for it"
+    small = {**WITHOUT, "limits": {"memory_bytes": {"default": 256 << 20, "max": 4 << 30},
+                                   **{name: {"default": 60000, "max": 60000} for name in ("wall_ms", "cpu_ms")}}}
+    for language, code in AT_ONCE.items():
+        result = run(code, small, language)
+        if result["error"] and result["error"]["code"] == "runtime_not_found":
+            continue  # Node is not everywhere
+        tap.equal((result["status"], result["cause"], result["notes"]), ("completed", "exit", [note]), result)
+        tap.true(result["exit_code"] > 0, "it fails with its own words")
+        result = run(code, small, language, memory_bytes=3 << 30)
+        tap.equal((result["exit_code"], result["notes"]), (0, []), f"the control: with more it does not: {result}")
 
 
 def runs(pid):

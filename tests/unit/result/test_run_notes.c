@@ -132,6 +132,38 @@ static const struct {
     {"the pip of an apple\n", ""},
 };
 
+/* What programs printed when memory was refused to them, as they did. */
+static const char *const refused_memory[] = {
+    "    x = bytearray(4 << 30)\n        ^^^^^^^^^^^^^^^^^^\nMemoryError\n",
+    "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 32.0 GiB for an array\n",
+    "OSError: [Errno 12] Cannot allocate memory\n",
+    "RangeError: Array buffer allocation failed\n",
+    "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
+    "main.bash: xrealloc: cannot allocate 268054528 bytes\n",
+    "main.zsh:1: fatal error: out of heap memory\n",
+    "Out of memory!\npanic: fold_constants JMPENV_PUSH returned 2 at main.pl line 1.\n",
+    "main.rb: failed to allocate memory (NoMemoryError)\n",
+};
+
+START_TEST(memory_that_is_refused)
+{
+    struct run_facts facts = with_errors(refused_memory[_i]);
+    ck_assert_str_eq(note_of(&facts).text, "");
+    facts.memory_is_refused = true;
+    ck_assert_str_eq(note_of(&facts).text,
+                     "each process of this run can have at most 67108864 bytes of memory, and is "
+                     "refused more when it asks for it");
+    facts.cause = RUN_CAUSE_MEMORY_LIMIT;
+    ck_assert_str_eq(note_of(&facts).text, "");
+    facts.cause = RUN_CAUSE_EXIT;
+    facts.memory_bytes = 0;
+    ck_assert_str_eq(note_of(&facts).text, "");
+    facts = with_errors("ValueError: a MemoryError is none\n");
+    facts.memory_is_refused = true;
+    ck_assert_str_eq(note_of(&facts).text, "");
+}
+END_TEST
+
 static bool begins_with(const char *text, const char *beginning)
 {
     return beginning[0] ? strncmp(text, beginning, strlen(beginning)) == 0 : !text[0];
@@ -299,6 +331,7 @@ int main(void)
     tcase_add_loop_test(tests, words_of_programs, 0, COUNT_OF(words_cases));
     tcase_add_loop_test(tests, with_network_nothing_is_said_of_it, 0, COUNT_OF(words_cases));
     tcase_add_test(tests, a_file_limit_that_is_the_cause);
+    tcase_add_loop_test(tests, memory_that_is_refused, 0, COUNT_OF(refused_memory));
     tcase_add_loop_test(tests, what_is_missing_without_namespaces, 0, COUNT_OF(unprivileged_cases));
     tcase_add_test(tests, a_note_advises_sockets_that_there_are);
     tcase_add_loop_test(tests, an_installer_that_waits_until_its_time_is_up, 0,

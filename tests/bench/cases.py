@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from gateway import OURS, Absent
+from gateway import NAMESPACES, OURS, Absent
 
 # The policies, as merge patches on the built-in one. Of several the first that the provider takes.
 WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
@@ -56,6 +56,7 @@ class Case:
     callers: int = 1
     each: int = 1  # runs of each caller in a turn
     pause_ms: int = 10  # before each turn of anybody
+    beside: list | None = None  # the policies of a second gateway, with namespaces, that takes turns with ours
 
     @property
     def is_docker(self):
@@ -83,13 +84,14 @@ CASES = [
     Case("process-javascript-warm", JAVASCRIPT, WARM, quick_seconds=2.5),
     Case("process-javascript-cold", JAVASCRIPT, COLD),
     Case("process-python-throughput", PYTHON, WARM_MANY, quick_seconds=3.5, callers=8, each=4),
-    Case("unprivileged-sh-warm", SH, UNPRIVILEGED_WARM),
-    Case("unprivileged-sh-cold", SH, UNPRIVILEGED_COLD),
-    Case("unprivileged-python-warm", PYTHON, UNPRIVILEGED_WARM),
-    Case("unprivileged-python-cold", PYTHON, UNPRIVILEGED_COLD),
     Case("process-python-cold-throughput", PYTHON, COLD, callers=8, each=4),
-    Case("unprivileged-python-throughput", PYTHON, UNPRIVILEGED_WARM_MANY, callers=8, each=4),
-    Case("unprivileged-python-cold-throughput", PYTHON, UNPRIVILEGED_COLD, callers=8, each=4),
+    # Beside a gateway with namespaces. The pause of many callers lets both make ready what was used.
+    Case("unprivileged-sh-warm", SH, UNPRIVILEGED_WARM, beside=WARM),
+    Case("unprivileged-sh-cold", SH, UNPRIVILEGED_COLD, beside=COLD),
+    Case("unprivileged-python-warm", PYTHON, UNPRIVILEGED_WARM, seconds=40, beside=WARM),
+    Case("unprivileged-python-cold", PYTHON, UNPRIVILEGED_COLD, beside=COLD),
+    Case("unprivileged-python-throughput", PYTHON, UNPRIVILEGED_WARM_MANY, seconds=60, callers=8, each=8, pause_ms=200, beside=WARM_MANY),
+    Case("unprivileged-python-cold-throughput", PYTHON, UNPRIVILEGED_COLD, callers=8, each=4, pause_ms=200, beside=COLD),
     # The pause lets the engine make ready what was used, so that its work for us is in nobody's figures.
     Case("docker-python-warm", PYTHON, DOCKER_WARM, seconds=60, quick_seconds=3, pause_ms=500),
     Case("docker-python-cold", PYTHON, DOCKER_COLD, seconds=60, quick_seconds=3),
@@ -100,7 +102,7 @@ CASES = [
 def others(case):
     """Of each: its name, its program, the arguments before the command, and the reason where there is no program."""
     yield "bwrap", shutil.which("bwrap", path="/usr/bin"), BWRAP[1:], "bwrap is not installed"
-    if case.policies is UNPRIVILEGED:
+    if case.beside:
         yield "sandlock", shutil.which("sandlock"), SANDLOCK, "sandlock is not in PATH (cargo install sandlock-cli)"
 
 
@@ -112,8 +114,11 @@ def process_contestants(case):
     if case.program.module and subprocess.run([command[0], "-c", f"import {case.program.module}"],
                                               stderr=subprocess.DEVNULL).returncode:
         raise Absent(f"{command[0]} has no module {case.program.module}")
-    contestants = [{"name": OURS, "request": {"language": case.program.language, "code": case.program.code}},
-                   {"name": "bare", "argv": command}]
+    request = {"language": case.program.language, "code": case.program.code}
+    contestants = [{"name": OURS, "request": request}]
+    if case.beside:
+        contestants.append({"name": NAMESPACES, "request": request})
+    contestants.append({"name": "bare", "argv": command})
     absent = {}
     for name, program, arguments, missing in others(case):
         if program:

@@ -3,13 +3,16 @@
 import json
 import os
 import pathlib
+import random
 import subprocess
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CODE_EXECUTE_BUILD", ROOT / "build"))
 PROVIDER = os.environ.get("CODE_EXECUTE_SO", str(BUILD / "plugin" / "code_execute.so"))
 OURS = "code-execute"
+NAMESPACES = "namespaces"  # ours too, of a second gateway
 
 
 class Absent(Exception):
@@ -61,3 +64,26 @@ class Gateway:
         if told["reason"]:
             told["reason"] = told["reason"].strip()
         return told
+
+
+def alternate(gateways, contestants, *, rounds, warm_up, budget_ms, **order):
+    """As Gateway.contest(), where the contestants are of several gateways, by their names; commands are any one's. Each round has an
+    order of its own: else one of them would always have its turn while another's sandboxes are made ready."""
+    told = {part: {contestant["name"]: [] for contestant in contestants} for part in ("runs_ms", "turns_ms")}
+    told |= {"failures": dict.fromkeys(told["runs_ms"], 0), "reason": None}
+    chance = random.Random(1)  # the same at each time
+    commands = next(iter(gateways.values()))
+    for number in range(warm_up + rounds):
+        if number == warm_up:
+            end = time.monotonic() + budget_ms / 1000
+        elif number > warm_up and time.monotonic() > end:
+            break
+        for contestant in chance.sample(contestants, len(contestants)):
+            name = contestant["name"]
+            turn = gateways.get(name, commands).contest([contestant], rounds=1, warm_up=0, **order)
+            told["failures"][name] += turn["failures"][name]
+            told["reason"] = turn["reason"] or told["reason"]
+            if number >= warm_up:
+                told["runs_ms"][name] += turn["runs_ms"][name]
+                told["turns_ms"][name] += turn["turns_ms"][name]
+    return told

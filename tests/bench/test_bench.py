@@ -13,10 +13,11 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent)]
 import cases
 import costs
 import excesses
+import figures
 import soak
 import tap
 import tool_costs
-from gateway import OURS, ROOT, Absent, Gateway
+from gateway import NAMESPACES, OURS, ROOT, Absent, Gateway, alternate
 
 PROMISED = {"process-sh-warm", "process-sh-cold", "process-python-warm", "process-numpy-warm", "process-javascript-warm",
             "process-python-throughput"}
@@ -73,6 +74,39 @@ def test_each_caller_has_its_runs():
     tap.equal({name: len(times) for name, times in told["runs_ms"].items()}, {OURS: 12, "bare": 12})
     tap.equal({name: len(times) for name, times in told["turns_ms"].items()}, {OURS: 2, "bare": 2})
     tap.equal(told["reason"], None)
+
+
+def test_two_gateways_take_turns_as_the_commands_do():
+    contestants = [HI, {**HI, "name": NAMESPACES}, {"name": "bare", "argv": ["/bin/sh", "-c", "echo hi"]},
+                   {"name": "other", "argv": ["/bin/echo", "ho"]}]
+    with Gateway() as first, Gateway() as second:
+        first.use_policy(*cases.UNPRIVILEGED_COLD)
+        second.use_policy(*cases.COLD)
+        missing = [gateway.order("invoke", request=HI["request"])["isolation"]["missing"] for gateway in (first, second)]
+        told = alternate({OURS: first, NAMESPACES: second}, contestants, expect="hi\n", rounds=3, budget_ms=60000, warm_up=1, callers=2, each=2)
+    tap.equal(["pid_namespace" in layers for layers in missing], [True, False], "what each of both lacks")
+    tap.equal({name: len(times) for name, times in told["runs_ms"].items()}, {OURS: 12, NAMESPACES: 12, "bare": 12, "other": 0})
+    tap.equal({name: len(times) for name, times in told["turns_ms"].items()}, dict.fromkeys(told["runs_ms"], 3))
+    tap.equal(told["failures"], {OURS: 0, NAMESPACES: 0, "bare": 0, "other": 16})
+    tap.contains(told["reason"], "it printed 3 bytes: ho")
+
+
+def test_rounds_are_told_by_the_ratios_that_half_of_them_have():
+    one, many = ({"runs_ms": {OURS: [2, 4, 6, 8], "bare": [2, 2, 2, 2]}, "turns_ms": {OURS: [1, 1, 1, 1], "bare": [1, 2, 3, 4]}},
+                 {"runs_ms": {OURS: [2, 4, 6], "bare": [2, 2, 2, 2]}, "turns_ms": {OURS: [1, 1, 1, 1], "bare": [1, 2, 3, 4]}})
+    [alone, at_once] = (next(case for case in cases.CASES if case.callers == callers) for callers in (1, 8))
+    tap.equal(figures.spreads(alone, one), {"bare": [1.25, 3.75]}, "of runs, where small is good")
+    tap.equal(figures.spreads(at_once, one), {"bare": [1.25, 3.75]}, "of turns, where great is good")
+    tap.equal(figures.spreads(alone, many), {"bare": None}, "a run is missing")
+
+
+def test_cases_without_namespaces_have_all_others_beside_them():
+    for case in (case for case in cases.CASES if not case.is_docker):
+        is_one = case.name.startswith("unprivileged-")
+        tap.equal({name for name, *_ in cases.others(case)}, {"bwrap", "sandlock"} if is_one else {"bwrap"}, case.name)
+        if case.program is cases.SH:
+            names = [contestant["name"] for contestant in cases.process_contestants(case)[0]]
+            tap.equal(names[:3 if is_one else 2], [OURS, NAMESPACES, "bare"] if is_one else [OURS, "bare"], case.name)
 
 
 def test_a_contestant_with_other_output_fails():

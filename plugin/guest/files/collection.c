@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/glob.h"
 #include "base/sha256.h"
 #include "guest/files/file_frame_writer.h"
 #include "guest/files/file_walk.h"

@@ -32,15 +32,3 @@ bool collect_finds_any(int directory, const struct collection_order *order);
 
 /* Says that nothing was collected, and why; FILE_WHOLE: that there is nothing. */
 void collect_nothing(enum file_omission reason, const struct file_frame_sink *sink);
-
-/*
- * Whether the relative path matches a pattern of a request's "outputs". Pure code; the time is at
- * most the product of both lengths.
- *   *      any characters of one part of the path, or none
- *   ?      one character
- *   [a-z]  one of these bytes, [!a-z] none of them
- *   **     as a whole part: any number of directories, or none; at the end, everything below
- * A wildcard never stands for the dot that a part of the path begins with. The rest stands for
- * itself, a "[" without its "]" as well.
- */
-bool glob_matches(const char *pattern, const char *path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the matching of paths: see collection.h. Runs in the first process of a sandbox. */
-#include "guest/files/collection.h"
+/* Owns the matching of paths: see glob.h. */
+#include "base/glob.h"
 
 #include <stddef.h>
 #include <string.h>

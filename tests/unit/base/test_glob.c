@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "guest/files/collection.h"
+#include "base/glob.h"
 #include "tap_suite.h"
 
 static const struct {
@@ -53,6 +53,16 @@ static const struct {
     {"**/x/**/y", "a/x/b/x/c/y", true},
     {"a**", "ab", true},
     {"a**", "a/b", false},
+    {"/a/*", "/a/b", true},
+    {"/a/*", "a/b", false},
+    {"/a/*", "/a/", true},
+    {"/a", "/a/", false},
+    {"/**", "/", true},
+    {"/**", "/a/b", true},
+    {"**", "/a/b", true},
+    {"/*/b", "/a/b", true},
+    {"/*/b", "//b", true},
+    {"/*/b", "/a/c/b", false},
 };
 
 START_TEST(wildcard)

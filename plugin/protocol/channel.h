@@ -7,6 +7,9 @@
  *                                   enum run_fd
  *   plugin  -> backend, a question: one byte CONTROL_POOL with a socket, on which the backend
  *                                   answers at once (pool_report.h)
+ * The broker of endpoints is greeted in the same way, and gets orders instead:
+ *   plugin  -> broker, a run:       one byte CONTROL_ENDPOINTS with the EGRESS_FD_COUNT descriptors
+ *                                   of enum egress_fd (egress_order.h)
  * After that, all about the run goes over its own socket (RUN_FD_EVENTS), whose other end the
  * calling thread keeps: no demultiplexing, and either side's death is the other's end of file.
  */
@@ -19,6 +22,7 @@
 #define BACKEND_CONTROL_FD 3
 #define CONTROL_RUN        'r'
 #define CONTROL_POOL       'p'
+#define CONTROL_ENDPOINTS  'e'
 
 struct backend_hello {
     uint32_t protocol_version;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The grammar of secret handles. Pure code; runs in the gateway on the calling thread.
+ * The grammar of names and of secret handles. Pure code; runs in the gateway on the calling thread.
  */
 #include "vocabulary/handle.h"
 
@@ -20,6 +20,13 @@ bool handle_name_valid(const char *name, size_t length)
             return false;
     }
     return true;
+}
+
+bool endpoint_name_valid(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return length > 0 && length <= ENDPOINT_NAME_LIMIT && name[length] == '\0' && name[0] >= 'a' &&
+           name[0] <= 'z';
 }
 
 bool handle_parse(const char *text, const char **ret_name, size_t *ret_length)

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "policy/policy_content.h"
 #include "policy/policy_rules.h"
+#include "protocol/egress_order.h"
 #include "protocol/run_description.h"
 #include "vocabulary/sandbox_mode.h"
 
@@ -185,6 +186,30 @@ struct policy_tools {
     size_t flow_count;
 };
 
+/* The clients that find an endpoint by variables of their own. */
+enum endpoint_preset {
+    ENDPOINT_PRESET_NONE,
+    ENDPOINT_PRESET_OPENAI,
+    ENDPOINT_PRESET_ANTHROPIC,
+    ENDPOINT_PRESET_PIP,
+    ENDPOINT_PRESET_NPM,
+    ENDPOINT_PRESET_GIT,
+};
+
+/* What programs may reach where a request names it. */
+struct policy_endpoint {
+    struct egress_endpoint order; /* for the broker, but for its credential; no member is NULL, and
+                                     the certificates may be none */
+    char *secret;                 /* the credential's name; NULL: none */
+    char *description;            /* for models; "" */
+    char **variables;             /* "NAME=suffix" of the endpoint's URL, with the preset's own */
+    enum endpoint_preset preset;
+    bool ask;           /* somebody is asked even where the approval rules allow */
+    char sha256[65];    /* of the definition, with the bytes of its certificates */
+    bool is_plain;      /* http */
+    bool is_local_only; /* its host is an address, or a name without a dot */
+};
+
 struct secret_provider;
 
 struct policy {
@@ -207,6 +232,8 @@ struct policy {
     struct policy_rule *rules;
     size_t rule_count;
     bool network_allowed;
+    struct policy_endpoint *endpoints;
+    size_t endpoint_count;
     char **secrets; /* names a request may ask for; "*" is any */
     struct policy_secret *secret_rules;
     size_t secret_rule_count;
@@ -282,14 +309,17 @@ bool policy_offers_image(const struct policy *policy, const char *image);
 
 struct policy_verdict {
     enum approval_decision decision;
-    int rule;           /* index of the deciding rule, -1: the default */
-    const char *secret; /* whose own rule asks where the approval rules allow; NULL: none's */
-    bool narrowed;      /* the context is stricter than all of them */
+    int rule;             /* index of the deciding rule, -1: the default */
+    const char *secret;   /* whose own rule asks where the approval rules allow; NULL: none's */
+    const char *endpoint; /* the same of an endpoint's definition */
+    bool narrowed;        /* the context is stricter than all of them */
 };
 
 /* The decision of the rules: deny before ask before allow, the default where none applies. */
 struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts);
 
+/* NULL where the policy does not offer it. */
+const struct policy_endpoint *policy_find_endpoint(const struct policy *policy, const char *name);
 bool policy_allows_tool(const struct policy *policy, const char *name);
 bool policy_allows_secret(const struct policy *policy, const char *name);
 /* Does the secret reach the program as a file, and not as a variable? */

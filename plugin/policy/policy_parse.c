@@ -18,12 +18,13 @@
 #include "vocabulary/handle.h"
 #include "vocabulary/language.h"
 
-#define UID_MINIMUM   65536 /* below: the host's own users, nobody, and distributions' ranges */
-#define UID_MAXIMUM   UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
-#define RUNS_LIMIT    1024
-#define SESSIONS_MOST 1024
-#define CELLS_LIMIT   100000
-#define QUEUED_LIMIT  4096 /* each holds its request, and a thread of the gateway */
+#define UID_MINIMUM     65536 /* below: the host's own users, nobody, and distributions' ranges */
+#define UID_MAXIMUM     UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
+#define RUNS_LIMIT      1024
+#define SESSIONS_MOST   1024
+#define CELLS_LIMIT     100000
+#define ENDPOINTS_LIMIT 64
+#define QUEUED_LIMIT    4096 /* each holds its request, and a thread of the gateway */
 
 #define FILE_PLACEHOLDER "{file}"
 
@@ -264,6 +265,8 @@ const struct json_member policy_members[] = {
     {"capabilities", &policy_strings, AT(capabilities), .check = policy_check_capability},
     {"approval", &member_object, .members = policy_approval_members},
     {"network", &member_object, .members = network},
+    {"endpoints", &member_map, AT(endpoints), .maximum = ENDPOINTS_LIMIT,
+     .items = &policy_endpoints},
     {"workspace", &member_object, .members = workspace},
     {"secrets", &member_object, .members = policy_secrets_members},
     {"limits", .read = policy_read_limits},

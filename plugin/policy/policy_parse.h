@@ -32,6 +32,7 @@ extern const struct json_member policy_images_members[];  /* beside those of the
 extern const struct json_member policy_content_members[]; /* of struct policy_content */
 extern const struct json_member policy_tools_members[];
 extern const struct json_member rule_inputs_members[]; /* of struct rule_inputs */
+extern const struct json_items policy_endpoints;
 extern const struct json_items policy_languages;
 extern const struct json_items policy_rules;
 
@@ -77,6 +78,7 @@ json_text_check policy_check_capability;
 /* Lower-case hexadecimal. */
 json_text_check policy_check_sha256;
 json_text_check policy_check_secret_name;
+json_text_check policy_check_endpoint_name;
 /* Letters, digits and any of others; not beginning with "." or "-". */
 bool policy_is_plain_name(const char *name, const char *others);
 /* The same, as a check of its own words. */

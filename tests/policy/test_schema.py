@@ -41,7 +41,21 @@ WHOLE = {
         {"decision": "allow", "request_sha256": [HASH], "match": [{"language": "lua", "request_sha256": HASH}]},
         {"decision": "deny", "secrets": ["key"], "code_sha256": [HASH],
          "match": [{"language": "r", "secrets": ["key"], "code_sha256": HASH, "code_bytes": 1, "network": True}]}]},
-    "network": {"allowed": True}, "workspace": {"below": ["/srv"]},
+    "network": {"allowed": True},
+    "endpoints": {
+        "github": {"base_url": "https://api.github.com:8443/v3/", "description": "Issues of acme.",
+                   "allow": [{"methods": ["GET", "HEAD"], "paths": ["/repos/acme/*/issues", "/repos/[a-c]%20/**"]}, {"methods": [], "paths": []}],
+                   "auth": {"type": "bearer", "secret": "key"}, "headers": {"accept": "application/json", "x-a": ""},
+                   "request_headers": ["x-page"], "response_headers": ["x-total"],
+                   "limits": {"requests": 5, "request_bytes": 6, "response_bytes": 7, "timeout_ms": 8, "in_flight": 9},
+                   "private": False, "ca_file": None, "variables": {"GITHUB_BASE_URL": "", "A": "/v1"}, "preset": "openai", "approval": "never"},
+        "one": {"base_url": "http://[fd00::1]:8080", "allow": [], "private": True, "preset": None},
+        "two": {"base_url": "https://intranet/a/b.c", "allow": [], "private": True, "auth": {"type": "basic", "secret": "key", "user": "x"}},
+        "three": {"base_url": "https://10.1.2.3", "allow": [], "private": True, "auth": {"type": "header", "secret": "key", "name": "x-key", "prefix": "K "}},
+        "four": {"base_url": "https://xn--bcher-kva.example", "allow": [], "auth": {"type": "query", "secret": "key", "name": "api_key"}},
+        "pypi-files": {"tunnel": "files.pythonhosted.org:443", "description": "", "limits": {}, "private": False, "approval": "ask"},
+        "gone": None},
+    "workspace": {"below": ["/srv"]},
     "secrets": {"allowed": ["key", "*"], "rules": {"key": {"languages": ["sh"], "modes": ["process"], "approval": "ask"}, "*": {}},
                 "providers": [{"type": "systemd", "directory": "/run/credentials/x"},
                               {"type": "files", "directory": "/run/secrets", "shared": True, "links": False},
@@ -87,6 +101,8 @@ PARSER_ALONE = [
     (r"/outer_uids/count: must be an integer between", "one member against another, and the range ends with the ids"),
     (r"must be an integer between|must be an integer$", "a schema takes 1.0 for an integer", lambda document: has_real(document)),
     (r"/prepare/\w+: (missing|unknown member|must be)", "which interpreter it is may stand in the built-in policy"),
+    (r"/ca_file: ", "a file of this machine"),
+    (r"is not in its canonical form|has an address that no endpoint may have", "what an address means"),
     (r"must be at most 4096 bytes|must be a string of at most", "bytes, where a schema counts characters", lambda document: has_wide(document)),
 ]
 # The parser takes it, the schema does not: null for a name that nobody has, which a merge patch passes over. Here it is a mistake that is
@@ -138,7 +154,8 @@ OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "x y
           "-x", ".x", "1x", "{file}", "{name}", "a{name}", "sh", "ask", "none", "python", HASH, HASH.upper(), HASH + "\n", "/procfs", "/usr/",
           "sandbox.exec", "!sandbox.exec", "sandbox.exec.network=a:65536", "sandbox.exec.network=A:1", "sandbox.exec.secrets=", "x" * 65,
           "x" * 129, "x" * 256, "x" * 4097, "é" * 2100, ["é" * 2100], "/" + "x" * 4095, [], {}, [None], ["a"], ["sh"], ["process"], ["/a"], ["{file}"], ["a", "{file}"],
-          ["/a", "{name}"], ["/a", "b"], [{}], ["a"] * 256, ["a"] * 257, {"a": {}}, {"surplus": 1}, {"default": 1}, {"max": 1},
+          ["/a", "{name}"], ["GET"], ["/a?b"], ["/."], ["host"], "https://a.b", "http://a.b", "https://A.b", "https://a.b.", "https://a.1", "https://0x1", "https://1",
+          "https://127.1", "https://a.b/%2f", "https://a.b?c", "https://a.b:0", "https://[::ffff:1.2.3.4]", "https://169.254.169.254", "a.b:443", "a:443", "1.2.3.4:443", ["/a", "b"], [{}], ["a"] * 256, ["a"] * 257, {"a": {}}, {"surplus": 1}, {"default": 1}, {"max": 1},
           {"interpreter": "node"}, {"sh": {}}, {"python": {}}, {"typescript": {}}, [{"language": "sh"}], [{"decision": "ask"}]]
 
 

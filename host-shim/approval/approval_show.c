@@ -291,6 +291,7 @@ static const struct shown_member first_members[] = {
     {"language", "language", show_value, NULL},
     {"mode", "mode", show_value, NULL},
     {"network", "network", show_value, NULL},
+    {"endpoint_definitions", "endpoints", show_members, "endpoint"},
     {"secrets", "secrets", show_value, NULL},
     {"limits", "limits", show_members, NULL},
     {"environment", "environment", show_members, NULL},

@@ -45,6 +45,7 @@ void call_replace_request(struct call *call, struct request *request)
     call->request = *request;
     *request = (struct request){0};
     call->language = NULL;
+    call->endpoint_count = 0;
     call->content.stale = true;
     call->request_sha256[0] = '\0';
     (void)json_array_clear(call->notes);

@@ -81,6 +81,10 @@ struct call {
     struct run run;
     struct run_outcome outcome;
     struct results results;
+    const struct policy_endpoint *endpoints[REQUEST_ENDPOINTS_LIMIT]; /* of the configuration's
+                                                                         policy: those that the
+                                                                         request names */
+    size_t endpoint_count;
     struct tool_list tools;         /* of context.tools: those that the request names */
     struct tool_calls tool_calls;   /* of its program */
     struct tool_flow tool_flow;     /* which of them it has called */

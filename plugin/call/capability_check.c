@@ -32,6 +32,13 @@ static size_t need_tools(const struct call *call, struct capability_need *ret)
     return call->tools.count;
 }
 
+static size_t need_endpoints(const struct call *call, struct capability_need *ret)
+{
+    for (size_t i = 0; i < call->endpoint_count; i++)
+        ret[i] = (struct capability_need){CAPABILITY_ENDPOINTS, call->endpoints[i]->order.name};
+    return call->endpoint_count;
+}
+
 /* A cell can use the secrets that its session was begun with. */
 static size_t need_secrets(const struct call *call, struct capability_need *ret)
 {
@@ -56,6 +63,8 @@ size_t capability_needs(const struct call *call, struct capability_need ret[CAPA
             count += need_secrets(call, ret + count);
         else if (fields[i].capability == CAPABILITY_TOOLS)
             count += need_tools(call, ret + count);
+        else if (fields[i].capability == CAPABILITY_ENDPOINTS)
+            count += need_endpoints(call, ret + count);
         else if (needs_capability(call, &fields[i]) && !is_listed(fields[i].capability, ret, count))
             ret[count++] = (struct capability_need){.capability = fields[i].capability};
     }

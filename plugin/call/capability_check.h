@@ -11,7 +11,8 @@
 #include "call/call.h"
 #include "vocabulary/capability.h"
 
-#define CAPABILITY_NEEDS_LIMIT (CAPABILITY_COUNT + REQUEST_SECRETS_LIMIT + TOOL_LIST_LIMIT)
+#define CAPABILITY_NEEDS_LIMIT \
+    (CAPABILITY_COUNT + REQUEST_SECRETS_LIMIT + REQUEST_ENDPOINTS_LIMIT + TOOL_LIST_LIMIT)
 
 struct capability_need {
     enum capability capability;

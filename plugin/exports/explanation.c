@@ -145,6 +145,9 @@ static void say_why(const struct call *call, const struct policy_verdict *verdic
     else if (verdict->secret)
         (void)snprintf(why, WHY_LIMIT, "%s allows, but the secret %.128s needs approval", name,
                        verdict->secret);
+    else if (verdict->endpoint)
+        (void)snprintf(why, WHY_LIMIT, "%s allows, but the endpoint %s needs approval", name,
+                       verdict->endpoint);
     else
         (void)snprintf(why, WHY_LIMIT, "%s says %s", name, decision_word(verdict->decision));
 }

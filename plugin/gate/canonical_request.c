@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "gate/cell.h"
 #include "gate/cells_grant.h"
+#include "gate/endpoint_plan.h"
 #include "gate/tool_plan.h"
 #include "request/request_fields.h"
 #include "run/describe.h"
@@ -115,6 +116,12 @@ static void write_tools(struct json_draft *draft, const char *name, const struct
     tool_plan_write(draft, name, call, form == REQUEST_FILES_SHOWN);
 }
 
+static void write_endpoints(struct json_draft *draft, const char *name, const struct call *call,
+                            enum request_files_form form)
+{
+    endpoint_plan_write(draft, name, call, form == REQUEST_FILES_SHOWN);
+}
+
 /* Members that the call settles, beside those of the request as it was written. */
 static const struct settled_member {
     const char *name;
@@ -124,6 +131,7 @@ static const struct settled_member {
     void (*write)(struct json_draft *draft, const char *name, const struct call *call);
     bool differs_by_cell; /* as in struct request_field; gate/cells_grant.c looks at these itself */
 } settled_members[] = {
+    {"endpoint_definitions", .write_form = write_endpoints},
     {"image", .write = write_image},
     {"image_id", .write = write_image_id},
     {"limits", .write = write_limits, .differs_by_cell = true},

@@ -40,6 +40,8 @@ static void collect_facts(const struct call *call, struct call_facts *ret)
         .network = request->network,
         .secrets = ret->secrets,
         .secret_count = secret_count,
+        .endpoints = call->endpoints,
+        .endpoint_count = call->endpoint_count,
         .code = request->code,
         .code_bytes = request->code_length,
         .principal = call->context.principal,

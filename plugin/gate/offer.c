@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "gate/offer_endpoints.h"
 #include "gate/offer_tools.h"
 #include "request/input_schema.h"
 #include "request/request_fields.h"
@@ -124,6 +125,8 @@ static bool offers_member(const struct offer *offer, const struct request_field 
         return offers_network(offer);
     case CAPABILITY_SECRETS:
         return offers_secrets(offer);
+    case CAPABILITY_ENDPOINTS:
+        return offer_endpoints_has_some(offer);
     case CAPABILITY_IMAGE:
         return offers_image(offer);
     case CAPABILITY_SESSION:
@@ -235,8 +238,10 @@ json_t *offer_input_schema(const struct offer *offer)
             return NULL;
     }
     json_t *image = json_object_get(properties, "image");
+    json_t *endpoints = json_object_get(properties, "endpoints");
     json_t *tools = offer->tools ? json_object_get(properties, "tools") : NULL;
     if (!name_languages(offer, schema) || (image && !name_images(offer, image)) ||
+        (endpoints && !offer_endpoints_describe(offer, endpoints)) ||
         (tools && !offer_tools_describe(offer, tools)))
         return NULL;
     return TAKE_POINTER(schema);

@@ -43,6 +43,8 @@ static const struct json_member members[] = {
     {"results", &policy_transfer_ceilings, AT(transfers), .optional = true,
      .members = policy_results_members},
     {"network", &member_boolean, AT(network), .optional = true},
+    {"endpoints", &policy_strings, AT(endpoints), .optional = true,
+     .check = policy_check_endpoint_name},
     {"approval", .optional = true, .read = read_approval},
     {"capabilities", &policy_strings, AT(capabilities), .optional = true,
      .check = policy_check_capability},
@@ -73,6 +75,17 @@ static bool check_languages(const struct json_place *place, char *const *languag
         struct json_place item = json_place_item(place, i);
         if (!policy_find_language(policy, languages[i]))
             return json_place_refuse(&item, "the policy does not offer %s", languages[i]);
+    }
+    return true;
+}
+
+static bool check_endpoints(const struct json_place *place, char *const *endpoints,
+                            const struct policy *policy)
+{
+    for (size_t i = 0; endpoints && endpoints[i]; i++) {
+        struct json_place item = json_place_item(place, i);
+        if (!policy_find_endpoint(policy, endpoints[i]))
+            return json_place_refuse(&item, "the policy does not offer %s", endpoints[i]);
     }
     return true;
 }
@@ -118,12 +131,14 @@ bool narrowing_check(const struct narrowing *narrowing, const struct policy *pol
     struct json_place place = json_place_named(&root, "policy");
     struct json_place limits = json_place_named(&place, "limits");
     struct json_place languages = json_place_named(&place, "languages");
+    struct json_place endpoints = json_place_named(&place, "endpoints");
     struct json_place capabilities = json_place_named(&place, "capabilities");
     if (!narrowing->json ||
         (policy_check_ceilings(&limits, policy, &narrowing->ceilings) &&
          policy_check_transfers(&place, narrowing->json, &policy->transfers,
                                 &narrowing->transfers) &&
          check_languages(&languages, narrowing->languages, policy) &&
+         check_endpoints(&endpoints, narrowing->endpoints, policy) &&
          check_network(&place, narrowing, policy) && check_isolation(&place, narrowing, policy) &&
          check_capabilities(&capabilities, narrowing->capabilities, policy)))
         return true;
@@ -144,6 +159,11 @@ enum sandbox_mode narrowing_mode(const struct narrowing *narrowing, enum sandbox
     bool replaced =
         sandbox_mode_row(mode)->variant_of == sandbox_mode_row(narrowing->process_means);
     return replaced ? narrowing->process_means : mode;
+}
+
+bool narrowing_leaves_endpoint(const struct narrowing *narrowing, const char *name)
+{
+    return !narrowing->endpoints || string_list_contains(narrowing->endpoints, name);
 }
 
 bool narrowing_leaves_language(const struct narrowing *narrowing, const char *language)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the gateway's context narrows the policy for one call ("policy" of context_json): limits at
- * most so high, fewer files and results, fewer languages and capabilities, no network, namespaces,
- * somebody is asked. It never gives: a narrowing that asks for more than the policy refuses the
- * call. Reading it allocates; the rest is pure. Any thread; owned by the call.
+ * most so high, fewer files and results, fewer languages, endpoints and capabilities, no network,
+ * namespaces, somebody is asked. It never gives: a narrowing that asks for more than the policy
+ * refuses the call. Reading it allocates; the rest is pure. Any thread; owned by the call.
  */
 #pragma once
 
@@ -20,6 +20,7 @@ struct narrowing {
     struct policy_limits ceilings;     /* see policy_read_ceilings() */
     char **languages;                  /* NULL: those of the policy */
     char **capabilities;               /* entries; NULL: those of the policy */
+    char **endpoints;                  /* names; NULL: those of the policy */
     struct policy_transfers transfers; /* see policy_open_transfers() */
     bool network;                      /* as far as the policy allows it */
     enum sandbox_mode process_means;   /* see struct policy; SANDBOX_MODE_COUNT: as the policy */
@@ -41,6 +42,7 @@ json_t *narrowing_json(const struct narrowing *narrowing);
 /* The mode of a call that would have this one. */
 enum sandbox_mode narrowing_mode(const struct narrowing *narrowing, enum sandbox_mode mode);
 bool narrowing_leaves_language(const struct narrowing *narrowing, const char *language);
+bool narrowing_leaves_endpoint(const struct narrowing *narrowing, const char *name);
 bool narrowing_leaves_network(const struct narrowing *narrowing);
 bool narrowing_leaves_capability(const struct narrowing *narrowing, enum capability capability,
                                  const char *parameter);

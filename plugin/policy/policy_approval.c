@@ -62,6 +62,15 @@ static const char *secret_that_asks(const struct policy *policy, const struct ru
     return NULL;
 }
 
+/* The same of the endpoints. */
+static const char *endpoint_that_asks(const struct rule_facts *facts)
+{
+    for (size_t i = 0; i < facts->endpoint_count; i++)
+        if (facts->endpoints[i]->ask)
+            return facts->endpoints[i]->order.name;
+    return NULL;
+}
+
 struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts)
 {
     struct policy_verdict verdict = {.decision = policy->approval_default, .rule = -1};
@@ -76,7 +85,8 @@ struct policy_verdict policy_decide(const struct policy *policy, struct rule_fac
     }
     if (verdict.decision == APPROVAL_ALLOW) {
         verdict.secret = secret_that_asks(policy, facts);
-        verdict.decision = verdict.secret ? APPROVAL_ASK : APPROVAL_ALLOW;
+        verdict.endpoint = endpoint_that_asks(facts);
+        verdict.decision = verdict.secret || verdict.endpoint ? APPROVAL_ASK : APPROVAL_ALLOW;
     }
     return verdict;
 }

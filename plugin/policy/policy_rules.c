@@ -188,6 +188,8 @@ static const char *find_unnamed(const struct policy_rule *rule, const struct rul
         return "language";
     if (facts->network && rule->network != 1)
         return "network";
+    if (facts->endpoint_count > 0)
+        return "endpoints";
     if (facts->workspace)
         return "workspace";
     if (facts->secret_count != string_list_count(rule->with.secrets))

@@ -29,6 +29,8 @@ enum approver_decision {
     APPROVER_CELLS = 1 << 5    /* further cells until the session ends */
 };
 
+struct policy_endpoint;
+
 /* The facts of a request that rules can see; all borrowed. */
 struct rule_facts {
     const char *language; /* canonical name */
@@ -36,6 +38,8 @@ struct rule_facts {
     bool network;
     const char *const *secrets; /* names, no NULL at the end */
     size_t secret_count;
+    const struct policy_endpoint *const *endpoints; /* likewise */
+    size_t endpoint_count;
     const char *code; /* code_bytes of it; NULL: not known but for them and code_sha256 */
     uint64_t code_bytes;
     char code_sha256[SHA256_HEX_LENGTH + 1]; /* "": made of code when a rule asks for it */

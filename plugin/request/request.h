@@ -26,6 +26,7 @@
 #define REQUEST_FILES_LIMIT       64
 #define REQUEST_OUTPUTS_LIMIT     OUTPUT_PATTERNS_LIMIT
 #define REQUEST_TOOLS_LIMIT       64
+#define REQUEST_ENDPOINTS_LIMIT   16
 #define REQUEST_STRING_LIMIT      (32u << 10) /* bytes of an argument, a value, a reason */
 #define REQUEST_PATH_LIMIT        255
 #define REQUEST_REF_LIMIT         255
@@ -80,6 +81,7 @@ struct request {
     size_t file_count;
     char **outputs;        /* patterns of paths, NULL-terminated; NULL: absent */
     char **tools;          /* names and beginnings of names, NULL-terminated; NULL: absent */
+    char **endpoints;      /* names, each once, NULL-terminated; NULL: absent */
     uint64_t timeout_ms;   /* 0: absent */
     uint64_t memory_bytes; /* 0: absent */
     bool network;

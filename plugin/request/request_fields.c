@@ -155,6 +155,22 @@ static const struct request_field fields[] = {
      .audited = "whether it was asked for",
      .examples = {"true"},
      .hashed_as = "network"},
+    {.name = "endpoints",
+     .kind = REQUEST_FIELD_STRINGS,
+     HELD(endpoints),
+     .limit = REQUEST_ENDPOINTS_LIMIT,
+     .capability = CAPABILITY_ENDPOINTS,
+     .description =
+         "Names of the operator's endpoints that the program may call, such as [\"github\"]. The "
+         "environment variable CODE_EXECUTE_ENDPOINT_GITHUB has a base URL for plain HTTP; paths "
+         "go "
+         "behind it. Send no credentials: they are added outside. At most 16.",
+     .read = request_read_endpoints,
+     .value = request_value_endpoints,
+     .write = request_write_endpoints,
+     .audited = "their names",
+     .examples = {"[\"github\"]", "[\"pypi-files\", \"github\"]"},
+     .hashed_as = "endpoints"},
     {.name = "image",
      .kind = REQUEST_FIELD_STRING,
      HELD(image),

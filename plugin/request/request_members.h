@@ -20,6 +20,7 @@ request_reader request_read_secrets;
 request_reader request_read_files;
 request_reader request_read_outputs;
 request_reader request_read_tools;
+request_reader request_read_endpoints;
 request_reader request_read_image;
 request_reader request_read_session;
 request_reader request_read_session_action;
@@ -36,6 +37,7 @@ request_value request_value_secrets;
 request_value request_value_files;
 request_value request_value_outputs;
 request_value request_value_tools;
+request_value request_value_endpoints;
 
 /* The member of the canonical request, absent or not: null, an empty list, false. */
 typedef void request_writer(struct json_draft *draft, const char *name,
@@ -50,6 +52,7 @@ void request_write_files(struct json_draft *draft, const char *name, const struc
                          enum request_files_form form);
 request_writer request_write_outputs;
 request_writer request_write_tools;
+request_writer request_write_endpoints;
 request_writer request_write_count;
 
 /* The files as an approver sees them. */

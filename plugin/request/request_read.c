@@ -146,31 +146,31 @@ static bool check_pattern(const struct json_place *place, const char *pattern)
            json_place_refuse(place, "must be relative, without an empty, \".\" or \"..\" part");
 }
 
-/* In the place of *ret. */
-static bool read_patterns(const struct json_place *place, json_t *value, size_t most,
-                          size_t bytes_limit, json_text_check *check, char ***ret)
+/* A list of texts in the place of *ret. */
+static bool read_list(const struct json_place *place, json_t *value, size_t most,
+                      size_t bytes_limit, json_text_check *check, char ***ret)
 {
     if (!json_read_array(place, value, 0, most))
         return false;
-    CLEANUP(cleanup_string_list) char **patterns = string_list_new(json_array_size(value));
-    if (!patterns)
+    CLEANUP(cleanup_string_list) char **list = string_list_new(json_array_size(value));
+    if (!list)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place item_place = json_place_item(place, i);
-        if (!read_text(&item_place, json_array_get(value, i), 1, bytes_limit, &patterns[i]) ||
-            !check(&item_place, patterns[i]))
+        if (!read_text(&item_place, json_array_get(value, i), 1, bytes_limit, &list[i]) ||
+            !check(&item_place, list[i]))
             return false;
     }
     string_list_free(*ret);
-    *ret = TAKE_POINTER(patterns);
+    *ret = TAKE_POINTER(list);
     return true;
 }
 
 bool request_read_outputs(const struct json_place *place, json_t *value,
                           const struct request_field *field, struct request *request)
 {
-    return read_patterns(place, value, field->limit, OUTPUT_PATTERN_BYTES_LIMIT, check_pattern,
-                         &request->outputs);
+    return read_list(place, value, field->limit, OUTPUT_PATTERN_BYTES_LIMIT, check_pattern,
+                     &request->outputs);
 }
 
 static bool check_tool_pattern(const struct json_place *place, const char *pattern)
@@ -182,8 +182,29 @@ static bool check_tool_pattern(const struct json_place *place, const char *patte
 bool request_read_tools(const struct json_place *place, json_t *value,
                         const struct request_field *field, struct request *request)
 {
-    return read_patterns(place, value, field->limit, TOOL_NAME_LIMIT, check_tool_pattern,
-                         &request->tools);
+    return read_list(place, value, field->limit, TOOL_NAME_LIMIT, check_tool_pattern,
+                     &request->tools);
+}
+
+static bool check_endpoint(const struct json_place *place, const char *name)
+{
+    return endpoint_name_valid(name) ||
+           json_place_refuse(place,
+                             "must be an endpoint's name: a-z, 0-9 and \"-\", a letter first");
+}
+
+bool request_read_endpoints(const struct json_place *place, json_t *value,
+                            const struct request_field *field, struct request *request)
+{
+    if (!read_list(place, value, field->limit, ENDPOINT_NAME_LIMIT, check_endpoint,
+                   &request->endpoints))
+        return false;
+    for (size_t i = 0; request->endpoints[i]; i++) {
+        struct json_place item = json_place_item(place, i);
+        if (string_list_contains(request->endpoints + i + 1, request->endpoints[i]))
+            return json_place_refuse(&item, "is named twice");
+    }
+    return true;
 }
 
 bool request_read_args(const struct json_place *place, json_t *value,

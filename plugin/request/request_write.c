@@ -40,6 +40,11 @@ json_t *request_value_tools(const struct request *request)
     return list_json(request->tools);
 }
 
+json_t *request_value_endpoints(const struct request *request)
+{
+    return list_json(request->endpoints);
+}
+
 json_t *request_value_args(const struct request *request)
 {
     return list_json(request->args);
@@ -119,6 +124,12 @@ void request_write_outputs(struct json_draft *draft, const char *name,
 void request_write_tools(struct json_draft *draft, const char *name, const struct request *request)
 {
     write_strings(draft, name, request->tools);
+}
+
+void request_write_endpoints(struct json_draft *draft, const char *name,
+                             const struct request *request)
+{
+    write_strings(draft, name, request->endpoints);
 }
 
 void request_write_args(struct json_draft *draft, const char *name, const struct request *request)

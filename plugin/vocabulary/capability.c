@@ -82,7 +82,7 @@ static bool is_port(const char *text)
 }
 
 /* One spelling only, so that a denial is not passed by another. */
-static bool is_endpoint(const char *text)
+static bool is_host_and_port(const char *text)
 {
     static const char of_names[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
     static const char of_addresses[] = "0123456789abcdef:.";
@@ -108,7 +108,9 @@ bool capability_entry_valid(const char *text)
         return handle_name_valid(entry.parameter, strlen(entry.parameter));
     if (entry.capability == CAPABILITY_TOOLS)
         return tool_name_valid(entry.parameter);
-    return entry.capability == CAPABILITY_NETWORK && is_endpoint(entry.parameter);
+    if (entry.capability == CAPABILITY_ENDPOINTS)
+        return endpoint_name_valid(entry.parameter);
+    return entry.capability == CAPABILITY_NETWORK && is_host_and_port(entry.parameter);
 }
 
 /* wanted NULL: all of it */

@@ -17,6 +17,7 @@
 #define CAPABILITIES(X)                                                                           \
     X(EXEC, "sandbox.exec", true, "run code at all")                                              \
     X(NETWORK, "sandbox.exec.network", false, "ask for network access")                           \
+    X(ENDPOINTS, "sandbox.exec.endpoints", false, "reach endpoints of the policy")                \
     X(SECRETS, "sandbox.exec.secrets", false, "ask for secrets by handle")                        \
     X(FILES, "sandbox.exec.files", true, "put files into the working directory")                  \
     X(IMAGE, "sandbox.exec.image", false, "choose an image of the policy's list (docker mode)")   \
@@ -44,8 +45,8 @@ const char *capability_meaning(enum capability capability);
 bool capability_is_default_grant(enum capability capability);
 
 /* Whether it is an entry of a list: a name of the table, and a parameter only where it has one: of
- * secrets a secret's name, of tools a tool's, of network HOST:PORT (lower case; [ADDRESS]:PORT for
- * IPv6). */
+ * secrets a secret's name, of tools a tool's, of endpoints an endpoint's, of network HOST:PORT
+ * (lower case; [ADDRESS]:PORT for IPv6). */
 bool capability_entry_valid(const char *entry);
 
 /* Whether the list (entries that are valid; NULL-terminated) grants it. parameter NULL: all of it,

@@ -314,6 +314,7 @@ json_t *policy_lint(const struct policy *policy)
     look_at_rules(&lint);
     look_at_width(&lint);
     look_at_secrets(&lint);
+    lint_endpoints(&lint);
     look_at_images(&lint);
     return lint.failed ? NULL : TAKE_POINTER(findings);
 }

@@ -33,6 +33,9 @@ void lint_add(struct lint *lint, const char *level, const char *place, const cha
  * member may change nothing, or less than its author thinks. Nothing for the built-in policy. */
 void lint_file(struct lint *lint);
 
+/* Findings about the policy's endpoints. */
+void lint_endpoints(struct lint *lint);
+
 /* Does the policy offer any of these languages, or allow any of these modes? NULL: any will do. */
 bool lint_offers_language(const struct policy *policy, char *const *languages);
 bool lint_allows_mode(const struct policy *policy, char *const *modes);

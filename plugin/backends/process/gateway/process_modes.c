@@ -106,6 +106,7 @@ const struct sandbox_mode_row none_mode = {
     .not_allowed = "mode none isolates nothing: it needs a policy that lists it in \"modes\" and "
                    "the capability sandbox.exec.mode.none",
     .checked_in = SANDBOX_MODE_PROCESS,
+    .no_endpoints = "a program without a sandbox has the gateway's own network",
     .network = "the gateway's machine",
     .layer_remedy = remedy_for_layer,
 };

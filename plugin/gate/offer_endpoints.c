@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The endpoints in the words for a model: see offer_endpoints.h. Runs in the gateway, on the thread
+ * inside tool_invoke(), tool_status() or tool_prepare(). */
+#include "gate/offer_endpoints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "vocabulary/capability.h"
+
+#define TEXT_LIMIT 8192 /* bytes of the whole description */
+#define LINE_LIMIT 640  /* a name, a description, and what is between them */
+#define MORE_LIMIT 64   /* of the line for those that do not fit */
+
+static bool is_offered(const struct offer *offer, const struct policy_endpoint *endpoint)
+{
+    const char *name = endpoint->order.name;
+    return !sandbox_mode_row(offer->configuration->mode)->no_endpoints &&
+           offer_grants(offer, CAPABILITY_ENDPOINTS, name) &&
+           (!offer->narrowing || narrowing_leaves_endpoint(offer->narrowing, name));
+}
+
+bool offer_endpoints_has_some(const struct offer *offer)
+{
+    const struct policy *policy = offer->configuration->policy;
+    for (size_t i = 0; i < policy->endpoint_count; i++)
+        if (is_offered(offer, &policy->endpoints[i]))
+            return true;
+    return false;
+}
+
+static void write_line(const struct policy_endpoint *endpoint, char ret[LINE_LIMIT])
+{
+    const char *words = endpoint->description;
+    (void)snprintf(ret, LINE_LIMIT, "\n- %s%s%s%s", endpoint->order.name,
+                   endpoint->order.tunnel ? " (through HTTPS_PROXY alone)" : "",
+                   words[0] != '\0' ? ": " : "", words);
+}
+
+bool offer_endpoints_describe(const struct offer *offer, json_t *member)
+{
+    const struct policy *policy = offer->configuration->policy;
+    char text[TEXT_LIMIT];
+    json_auto_t *names = json_array();
+    size_t left_out = 0;
+    size_t length = (size_t)snprintf(text, sizeof(text), "%s There are:",
+                                     json_string_value(json_object_get(member, "description")));
+    for (size_t i = 0; i < policy->endpoint_count; i++) {
+        const struct policy_endpoint *endpoint = &policy->endpoints[i];
+        char line[LINE_LIMIT];
+        if (!is_offered(offer, endpoint))
+            continue;
+        write_line(endpoint, line);
+        if (json_array_append_new(names, json_string(endpoint->order.name)) != 0)
+            return false;
+        if (left_out > 0 || length + strlen(line) + MORE_LIMIT > sizeof(text))
+            left_out++;
+        else
+            length += (size_t)snprintf(text + length, sizeof(text) - length, "%s", line);
+    }
+    if (left_out > 0)
+        (void)snprintf(text + length, sizeof(text) - length, "\n%zu more are not described.",
+                       left_out);
+    return json_object_set_new(member, "description", json_string(text)) == 0 &&
+           json_object_set(json_object_get(member, "items"), "enum", names) == 0;
+}

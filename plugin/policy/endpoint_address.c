@@ -17,7 +17,7 @@
 #define DIGITS         "0123456789"
 #define LETTERS        "abcdefghijklmnopqrstuvwxyz"
 #define NAME_BYTES     LETTERS DIGITS "-"
-#define PATH_BYTES     LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "._~!$&'()+,=:@-"
+#define PATH_BYTES     LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "._~!$&'()+,=:-"
 #define HTTP_PORT      80
 #define HTTPS_PORT     443
 #define PORT_MOST      65535
@@ -202,7 +202,7 @@ static const char *why_not_at_end(const char *rest)
     case '#':
         return "has a fragment, which is never sent";
     case '@':
-        return "has a user: credentials are in \"auth\"";
+        return "has a \"@\", as of a user: credentials are in \"auth\"";
     case '%':
         return "has an escape with \"%\": write the byte itself";
     default:

@@ -101,6 +101,7 @@ static const struct {
     {"https://a.b@c.d", NULL, "a user"},
     {"https://a:b@c.d", NULL, "a user"},
     {"https://@a.b", NULL, "a user"},
+    {"https://a.b/c@d", NULL, "a user"},
     {"https://[::1]@a.b", NULL, "a user"},
     {"https://a.b:", NULL, "a port"},
     {"https://a.b:0", NULL, "a port"},

@@ -37,6 +37,14 @@ static struct policy *load(const char *patch)
 #define RULES(list)      "{" QUIET ",\"approval\":{\"rules\":[" list "]}}"
 #define TWO(first, then) RULES("{\"decision\":" first "},{\"decision\":" then "}")
 
+/* One endpoint of that name and members, and what is beside it. */
+#define ENDPOINT(more, name, members) "{" QUIET more ",\"endpoints\":{\"" name "\":{" members "}}}"
+#define URL(url)                      "\"base_url\":\"https://" url "\""
+#define ALLOW(rules)                  "\"allow\":[" rules "]"
+#define READS(path)                   "{\"methods\":[\"GET\"],\"paths\":[\"" path "\"]}"
+#define AUTH                          ",\"auth\":{\"type\":\"bearer\",\"secret\":\"a\"}"
+#define PROVIDER                      "\"providers\":[{\"type\":\"systemd\"}]"
+
 #define BY_CODE(more) \
     "{\"decision\":\"allow\",\"languages\":[\"sh\"],\"code_sha256\":[\"" HASH_1 "\"]" more "}"
 #define SECRET_RULES(list) \
@@ -188,6 +196,57 @@ static const struct {
     {"{" QUIET ",\"secrets\":{\"allowed\":[\"b\"]},\"approval\":{\"rules\":[{\"decision\":\"deny\","
      "\"secrets\":[\"a\",\"b\"]},{\"decision\":\"deny\",\"secrets\":true,\"network\":false}]}}",
      ""},
+    /* Endpoints. */
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a"))), ""},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW("")), "warning /endpoints/e/allow;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW("{\"methods\":[],\"paths\":[\"/\"]}")),
+     "warning /endpoints/e/allow/0;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW("{\"methods\":[\"GET\"],\"paths\":[]}")),
+     "warning /endpoints/e/allow/0;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a%20b") "," READS("/a%C3%A4"))), ""},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a%41"))), "warning /endpoints/e/allow/0;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a%20%7E"))), "warning /endpoints/e/allow/0;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a%2Fb"))), "warning /endpoints/e/allow/0;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a%00"))), "warning /endpoints/e/allow/0;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a") "," READS("/a"))),
+     "warning /endpoints/e/allow/1;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a") "," READS("/**"))),
+     "warning /endpoints/e/allow/0;"},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a") "," READS("/b"))), ""},
+    {ENDPOINT("", "e",
+              URL("a.b") "," ALLOW(READS("/**") ",{\"methods\":[\"GET\",\"PUT\"],"
+                                                "\"paths\":[\"/a\"]}")),
+     ""},
+    {ENDPOINT("", "e", URL("a.b") "," ALLOW(READS("/a")) AUTH), "notice /endpoints/e/auth/secret;"},
+    {ENDPOINT(",\"secrets\":{" PROVIDER "}", "e", URL("a.b") "," ALLOW(READS("/a")) AUTH), ""},
+    {ENDPOINT(",\"secrets\":{\"allowed\":[\"a\"]," PROVIDER "}", "e",
+              URL("a.b") "," ALLOW(READS("/a")) AUTH),
+     "warning /endpoints/e/auth/secret;"},
+    {ENDPOINT(",\"secrets\":{\"allowed\":[\"b\"]," PROVIDER "}", "e",
+              URL("a.b") "," ALLOW(READS("/a")) AUTH),
+     ""},
+    {ENDPOINT(",\"capabilities\":[\"sandbox.exec\",\"sandbox.exec.endpoints=f\"]", "e",
+              URL("a.b") "," ALLOW(READS("/a"))),
+     "warning /endpoints/e;"},
+    {ENDPOINT(",\"capabilities\":[\"sandbox.exec\",\"sandbox.exec.endpoints=e\"]", "e",
+              URL("a.b") "," ALLOW(READS("/a"))),
+     ""},
+    {ENDPOINT("," DOCKER_ALONE, "e", URL("a.b") "," ALLOW(READS("/a"))), "warning /endpoints/e;"},
+    {ENDPOINT(",\"approval\":{\"default\":\"allow\"}", "e", URL("a.b") "," ALLOW(READS("/a"))),
+     "warning /approval/default;"},
+    {ENDPOINT(",\"approval\":{\"default\":\"allow\"}", "e",
+              URL("a.b") ",\"approval\":\"never\"," ALLOW(READS("/a"))),
+     "warning /approval/default;warning /endpoints/e;"},
+    {ENDPOINT("", "e", "\"tunnel\":\"a.b:443\""), "notice /endpoints/e;"},
+    {ENDPOINT("", "e",
+              URL("a.b") "," ALLOW(READS("/a")) "},\"f\":{" URL("a.bc") "," ALLOW(READS("/a"))),
+     ""},
+    {ENDPOINT("", "e",
+              URL("a.b") "," ALLOW(READS("/a")) "},\"f\":{" URL("a.b/c") "," ALLOW(READS("/a"))),
+     "notice /endpoints/f/base_url;"},
+    {ENDPOINT("", "e",
+              URL("a.b") "," ALLOW(READS("/a")) "},\"f\":{" URL("a.b:443/") "," ALLOW(READS("/a"))),
+     "notice /endpoints/f/base_url;"},
     /* Rules that allow code by its hash. */
     {RULES("{\"decision\":\"allow\",\"code_sha256\":[\"" HASH_1 "\"]}"),
      "warning /approval/rules/0;"},

@@ -105,6 +105,7 @@ static void put_hashes(FILE *out, const json_t *record)
     put_member(out, "\n  policy  ", record, "policy_sha256");
     put_member(out, "\n  trace   ", record, "traceparent");
     put_list(out, "\n  secrets ", json_object_get(record, "secrets"));
+    put_list(out, "\n  endpoints ", json_object_get(record, "endpoints"));
 }
 
 /* The places in the code that the approver was shown. */

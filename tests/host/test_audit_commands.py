@@ -276,7 +276,7 @@ class Shown(Commands):
 
     def put_runs(self):
         base = {"language": "py", "mode": "process", "network": True, "code_sha256": "c0de", "request_sha256": "beef",
-                "policy_sha256": "f00d", "traceparent": "00-1-2-01", "image_id": "sha256:1", "secrets": ["TOKEN", 7], "session": "s1",
+                "policy_sha256": "f00d", "traceparent": "00-1-2-01", "image_id": "sha256:1", "secrets": ["TOKEN", 7], "endpoints": ["github", "\x1b"], "session": "s1",
                 "approval": {"decision": "allow_once", "approver": "cmd:\x1b[2Jx"}}
         a, b, c = ({**base, "principal": who, "run_id": run} for who, run in (("ann", "r1"), ("bob", "r2"), ("ann\u202eevil", "r3")))
         self.put(Sealed()
@@ -300,7 +300,7 @@ class Shown(Commands):
                       "  run r1 of ann, session s1\n"
                       "  approval allow_once by cmd:<U+001B>[2Jx\n"
                       "  code    c0de\n  request beef\n  image   sha256:1\n  policy  f00d\n  trace   00-1-2-01\n"
-                      "  secrets TOKEN, ?\n  layers  seccomp, cgroup\n  missing landlock\n", shown)
+                      "  secrets TOKEN, ?\n  endpoints github, <U+001B>\n  layers  seccomp, cgroup\n  missing landlock\n", shown)
         self.assertIn("2026-01-02T00:00:00.000Z  unended  py", shown)
         self.assertIn("\n  finding forbidden_<U+001B>module at line 3, column 1 of a.py\n  finding eval at line 4, column 2\n  finding ?\n"
                       "  finding and 9 more\n", shown)

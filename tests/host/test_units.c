@@ -495,6 +495,26 @@ START_TEST(request_is_laid_out_for_reading)
 }
 END_TEST
 
+/* Each by itself, in the order of the list, and nothing of it can draw another row. */
+START_TEST(request_shows_its_endpoints)
+{
+    json_auto_t *request =
+        json_pack("{s:b, s:[{s:s, s:s, s:n}, {s:s, s:b}], s:[ss]}", "network", 0,
+                  "endpoint_definitions", "name", "github", "base_url", "https://api.github.com",
+                  "secret", "name", "b\nnetwork", "tunnel", 1, "endpoints", "github", "b");
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_uint_eq(approval_show(out, request, 120, 60), 0);
+    (void)fclose(out);
+    ck_assert_str_eq(text, "  network       | false\n"
+                           "  endpoint      | \"name\": \"github\", \"base_url\": "
+                           "\"https://api.github.com\", \"secret\": null\n"
+                           "  endpoint      | \"name\": \"b\\nnetwork\", \"tunnel\": true\n"
+                           "  endpoints     | [\"github\",\"b\"]\n");
+}
+END_TEST
+
 static void expect_history(const char *history, const char *shown)
 {
     json_auto_t *request = json_pack("{s:s, s:o}", "session", "talk", "session_history",
@@ -621,6 +641,7 @@ int main(void)
     tcase_add_test(units, doctor_says_what_would_be_available);
     tcase_add_test(units, doctor_says_what_is_worth_reading);
     tcase_add_test(units, request_hides_nothing);
+    tcase_add_test(units, request_shows_its_endpoints);
     tcase_add_test(units, request_shows_what_ran_in_its_session);
     tcase_add_test(units, request_shows_the_last_cells_of_a_long_history);
     tcase_add_test(units, request_is_laid_out_for_reading);

@@ -24,12 +24,14 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 provider = Provider()
 RIGHTS = ["sandbox.exec", "sandbox.exec.network", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended"]
 POLICY = {
-    "network": {"allowed": True}, "secrets": {"allowed": ["a", "b"]}, "capabilities": [*RIGHTS[:3], "!sandbox.exec.secrets=b", RIGHTS[4]],
+    "network": {"allowed": True}, "secrets": {"allowed": ["a", "b"]}, "capabilities": [*RIGHTS[:3], "!sandbox.exec.secrets=b", RIGHTS[4], "sandbox.exec.endpoints"],
+    "endpoints": {"one": {"base_url": "https://one.example", "allow": [], "approval": "never"}, "two": {"base_url": "https://two.example", "allow": []}},
     "approval": {"default": "ask", "rules": [{"id": "shells", "decision": "allow", "languages": ["sh"]},
                                              {"id": "no-lua", "decision": "deny", "languages": ["lua"]}]},
     "languages": {"perl": {"limits": {"wall_ms": {"default": 2000, "max": 600000}}}, "ruby": None},
 }
 SH = {"language": "sh", "code": "true"}
+ONE, TWO = ({**SH, "endpoints": [name]} for name in ("one", "two"))
 STRICTNESS = ["allow", "ask", "deny"]
 
 
@@ -62,6 +64,14 @@ LEFT = [  # narrowing, request, outcome, code of the error, its message or what 
     ({"capabilities": []}, SH, "deny", "access_denied", "access denied: sandbox.exec"),
     ({"capabilities": ["sandbox.exec", "sandbox.exec.secrets=a"]}, {**SH, "secrets": {"A": "{{secret:a}}"}}, "allow", None, "policy:rule:"),
     ({"capabilities": ["!sandbox.exec.secrets=a", "!sandbox.exec.session"]}, SH, "deny", "access_denied", "access denied: sandbox.exec"),
+    ({}, ONE, "allow", None, "policy:rule:shells says allow"),
+    ({}, TWO, "ask", None, "policy:rule:shells allows, but the endpoint two needs approval"),
+    ({"endpoints": ["one"]}, ONE, "allow", None, "policy:rule:shells says allow"),
+    ({"endpoints": ["two"]}, ONE, "deny", "policy_denied", "policy denied: endpoint one"),
+    ({"endpoints": []}, TWO, "deny", "policy_denied", "policy denied: endpoint two"),
+    ({"endpoints": []}, SH, "allow", None, "policy:rule:shells says allow"),
+    ({"capabilities": ["sandbox.exec", "sandbox.exec.endpoints=two"]}, ONE, "deny", "access_denied", "access denied: sandbox.exec.endpoints=one"),
+    ({"network": True}, {**ONE, "network": True}, "deny", "not_supported", "request: /endpoints: a program with network"),
     ({"limits": {"wall_ms": 1000}}, {**SH, "timeout_ms": 1001}, "deny", "limit_too_high",
      "request: /timeout_ms: 1001 is more than the gateway's ceiling of 1000 for sh"),
 ]
@@ -70,6 +80,7 @@ WIDER = [  # narrowing, where it says more, in which words
     ({"limits": {"memory_bytes": 2**40}}, "/policy/limits/memory_bytes: is more than the policy's 1073741824"),
     ({"limits": {"wall_ms": 600001}}, "/policy/limits/wall_ms: is more than the policy's 600000"),  # Perl's own is the highest
     ({"languages": ["sh", "ruby"]}, "/policy/languages/1: the policy does not offer ruby"),
+    ({"endpoints": ["one", "three"]}, "/policy/endpoints/1: the policy does not offer three"),
     ({"capabilities": ["sandbox.exec", "sandbox.exec.files"]}, "/policy/capabilities/1: the policy does not grant sandbox.exec.files"),
     ({"capabilities": ["sandbox.exec.secrets"]}, "/policy/capabilities/0: the policy does not grant sandbox.exec.secrets"),  # but for b
     ({"capabilities": ["sandbox.exec.secrets=b"]}, "/policy/capabilities/0: the policy does not grant sandbox.exec.secrets=b"),
@@ -89,6 +100,7 @@ MALFORMED = [
     ({"languages": "sh"}, "/policy/languages: must be an array"), ({"languages": ["shell"]}, "/policy/languages/0: unknown language"),
     ({"network": 0}, "/policy/network: must be true or false"), ({"approval": "allow"}, "/policy/approval: must be ask or deny"),
     ({"approval": {"default": "ask"}}, "/policy/approval: must be a string"),
+    ({"endpoints": "one"}, "/policy/endpoints: must be an array"), ({"endpoints": ["A"]}, "/policy/endpoints/0: must be an endpoint's name"),
     ({"capabilities": ["sandbox"]}, "/policy/capabilities/0: unknown capability"),
     ({"modes": {"allowed": ["none"]}}, "/policy/modes: unknown member"),
     ({"process": {"scratch_directory": "/tmp"}}, "/policy/process/scratch_directory: unknown member"),
@@ -250,10 +262,11 @@ def random_narrowing(chance):
         "limits": {name: chance.choice(values) for name, values in limits.items() if chance.random() < 0.5},
         "languages": chance.sample(["sh", "perl", "lua", "python"], chance.randrange(5)),
         "network": chance.random() < 0.5,
+        "endpoints": chance.sample(["one", "two"], chance.randrange(3)),
         "approval": chance.choice(["ask", "deny"]),
         "process": {"isolation": chance.choice(["namespaces", "unprivileged"])},
         "capabilities": chance.sample(["sandbox.exec", "sandbox.exec.network", "sandbox.exec.secrets=a", "sandbox.exec.limits.extended",
-                                       "!sandbox.exec.network", "!sandbox.exec.secrets"], chance.randrange(7)),
+                                       "sandbox.exec.endpoints=one", "!sandbox.exec.endpoints=two", "!sandbox.exec.network", "!sandbox.exec.secrets"], chance.randrange(7)),
     }
     return {name: value for name, value in members.items() if chance.random() < 0.6}
 
@@ -264,6 +277,8 @@ def random_call(chance):
         request["timeout_ms"] = chance.choice([1, 1000, 10000, 300000])
     if chance.random() < 0.3:
         request["secrets"] = {"A": "{{secret:a}}"}
+    if chance.random() < 0.3:
+        request["endpoints"] = chance.sample(["one", "two"], chance.randrange(3))
     return request
 
 
@@ -298,7 +313,7 @@ def least(rule):
 
 
 WHOLE = {"process": {"isolation": "namespaces"}, **{section: least(SCHEMA["properties"][section]) for section in ("files", "results")}, "limits": {name: rule["minimum"] for name, rule in SCHEMA["properties"]["limits"]["properties"].items()}, "languages": ["python", "r"],
-         "network": False, "approval": "ask", "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=a.b"]}
+         "network": False, "endpoints": ["one"], "approval": "ask", "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=a.b"]}
 OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "allow", "deny", "shell", "sh", "sandbox.exec=a", "sandbox.exec\n", [], {}, ["sh"],
           ["sh"] * 256, ["sh"] * 257, ["sandbox.exec"] * 257, [None], {"surplus": 1}, {"wall_ms": None}, {"max": 1}]
 

@@ -474,7 +474,7 @@ static bool fill_list(char ***list)
 static bool fill_text(char **text)
 {
     if (!*text)
-        *text = strdup("");
+        *text = copy_bytes("", 0);
     return *text;
 }
 

@@ -71,7 +71,7 @@ static const char request_text[] =
     "\"a\",\"b\"],\"env\":{\"A\":\"1\",\"B\":\"2\"},\"secrets\":{\"C\":\"{{secret:c}}\","
     "\"D\":\"{{secret:d}}\"},\"files\":[{\"path\":\"a\",\"content\":\"x\"},{\"path\":\"b\","
     "\"content\":\"AAAA\",\"encoding\":\"base64\"}],\"timeout_ms\":1,\"network\":true,"
-    "\"image\":\"i\",\"session\":\"s\",\"reason\":\"r\"}";
+    "\"image\":\"i\",\"endpoints\":[\"e\",\"f\"],\"session\":\"s\",\"reason\":\"r\"}";
 
 static const char policy_text[] =
     "{\"approval\":{\"rules\":[{\"decision\":\"deny\",\"languages\":[\"sh\"],\"modes\":[\"none\"],"
@@ -94,6 +94,16 @@ static const char content_text[] =
     "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":["
     "\"a\"],\"forbidden_modules\":[\"b\"],\"forbidden_names\":[\"c\"]}},\"command\":{\"action\":"
     "\"warn\",\"argv\":[\"/c\"],\"timeout_ms\":1}}}";
+
+/* %s: a file with a certificate. */
+static const char endpoints_text[] =
+    "{\"endpoints\":{\"e\":{\"base_url\":\"https://a.b\",\"allow\":[{\"methods\":[\"GET\"],"
+    "\"paths\":[\"/\"]}],\"auth\":{\"type\":\"header\",\"secret\":\"s\",\"name\":\"n\","
+    "\"prefix\":\"p\"},\"headers\":{\"a\":\"b\"},\"request_headers\":[\"c\"],"
+    "\"response_headers\":[\"d\"],\"variables\":{\"A\":\"\"},\"preset\":\"pip\","
+    "\"ca_file\":\"%s\"},\"f\":{\"tunnel\":\"a.b:1\",\"description\":\"d\"}}}";
+static const char certificate[] = "-----BEGIN CERTIFICATE-----\n";
+static char certificate_path[] = P_tmpdir "/test-oom-XXXXXX";
 
 static const char asked_text[] =
     "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]},\"secrets\":{\"allowed\":[\"a\"]},"
@@ -140,6 +150,13 @@ static bool load_policy_of_one_image(struct error *error)
 static bool load_policy_of_content_checks(struct error *error)
 {
     return load_policy_text(content_text, error);
+}
+
+static bool load_policy_of_endpoints(struct error *error)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof(text), endpoints_text, certificate_path);
+    return load_policy_text(text, error);
 }
 
 static bool load_policy_file(struct error *error)
@@ -197,6 +214,7 @@ static const struct {
              {"a policy", load_policy, false},
              {"a policy of one image", load_policy_of_one_image, false},
              {"a policy of content checks", load_policy_of_content_checks, false},
+             {"a policy of endpoints", load_policy_of_endpoints, true},
              {"a policy's file", load_policy_file, false},
              {"a question", ask, true},
              {"a question about counters", ask_counters, true},
@@ -227,24 +245,31 @@ START_TEST(fails_cleanly)
 }
 END_TEST
 
-static void write_policy(void)
+static void write_file(char *path, const char *text)
 {
-    int fd = mkstemp(policy_path);
+    int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, asked_text, sizeof(asked_text) - 1), sizeof(asked_text) - 1);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     ck_assert_int_eq(close(fd), 0);
 }
 
-static void remove_policy(void)
+static void write_files(void)
+{
+    write_file(policy_path, asked_text);
+    write_file(certificate_path, certificate);
+}
+
+static void remove_files(void)
 {
     (void)unlink(policy_path);
+    (void)unlink(certificate_path);
 }
 
 int main(void)
 {
     TCase *cases[] = {tcase_create("out_of_memory")};
     tcase_set_timeout(cases[0], 60);
-    tcase_add_checked_fixture(cases[0], write_policy, remove_policy);
+    tcase_add_checked_fixture(cases[0], write_files, remove_files);
     tcase_add_loop_test(cases[0], fails_cleanly, 0, COUNT_OF(works));
     return run_suite("out_of_memory", cases, COUNT_OF(cases));
 }

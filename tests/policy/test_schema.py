@@ -154,9 +154,14 @@ OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "x y
           "-x", ".x", "1x", "{file}", "{name}", "a{name}", "sh", "ask", "none", "python", HASH, HASH.upper(), HASH + "\n", "/procfs", "/usr/",
           "sandbox.exec", "!sandbox.exec", "sandbox.exec.network=a:65536", "sandbox.exec.network=A:1", "sandbox.exec.secrets=", "x" * 65,
           "x" * 129, "x" * 256, "x" * 4097, "é" * 2100, ["é" * 2100], "/" + "x" * 4095, [], {}, [None], ["a"], ["sh"], ["process"], ["/a"], ["{file}"], ["a", "{file}"],
-          ["/a", "{name}"], ["GET"], ["/a?b"], ["/."], ["host"], "https://a.b", "http://a.b", "https://A.b", "https://a.b.", "https://a.1", "https://0x1", "https://1",
-          "https://127.1", "https://a.b/%2f", "https://a.b?c", "https://a.b:0", "https://[::ffff:1.2.3.4]", "https://169.254.169.254", "a.b:443", "a:443", "1.2.3.4:443", ["/a", "b"], [{}], ["a"] * 256, ["a"] * 257, {"a": {}}, {"surplus": 1}, {"default": 1}, {"max": 1},
+          ["/a", "{name}"], ["/a", "b"], [{}], ["a"] * 256, ["a"] * 257, {"a": {}}, {"surplus": 1}, {"default": 1}, {"max": 1},
           {"interpreter": "node"}, {"sh": {}}, {"python": {}}, {"typescript": {}}, [{"language": "sh"}], [{"decision": "ask"}]]
+
+# Likewise, below a section.
+OTHERS_BELOW = {"endpoints": [
+    ["GET"], ["/a?b"], ["/."], ["host"], "https://a.b", "http://a.b", "https://A.b", "https://a.b.", "https://a.1", "https://0x1", "https://1",
+    "https://127.1", "https://a.b/%2f", "https://a.b?c", "https://a.b:0", "https://[::ffff:1.2.3.4]", "https://[::01]", "https://169.254.169.254",
+    "a.b:443", "a:443", "1.2.3.4:443"]}
 
 
 def near(value):
@@ -200,7 +205,7 @@ def of_base(base, full, numbers):
     for path, value in places(base):
         news = near(value) + [REMOVED] * bool(path)
         # The shipped ones repeat the same kinds of places many times.
-        news += OTHERS if full else [None, {}, "", 0]
+        news += OTHERS + OTHERS_BELOW.get(path[0] if path else None, []) if full else [None, {}, "", 0]
         if isinstance(value, int) and not isinstance(value, bool) and full:
             news += numbers
         for new in news:

@@ -59,6 +59,7 @@ char *content_run_program(const struct call *call, const struct content_program 
         .mode = program->mode,
         .description = program->description,
         .stdin_fd = program->input,
+        .endpoints_fd = -1,
         .cancel_fd = call->registration.cancel_fd,
         .output_limit = UINT64_C(2) * CONTENT_ANSWER_LIMIT,
         .output = {.id = TOOL_STREAM_STDOUT, .host = &no_host},

@@ -56,6 +56,7 @@ static char *run_script(enum sandbox_mode mode, const struct run_description *de
         .mode = mode,
         .description = description,
         .stdin_fd = input,
+        .endpoints_fd = -1,
         .cancel_fd = -1,
         .output_limit = OUTPUT_LIMIT,
         .output = {.id = TOOL_STREAM_STDOUT, .host = &no_host},

@@ -406,6 +406,7 @@ static bool run_program(struct call *call, struct error *error)
         .stdin_fd = input,
         .input_fds = call->inputs.fds,
         .input_count = call->inputs.count,
+        .endpoints_fd = -1,
         .cancel_fd = call->registration.cancel_fd,
         .output_limit = call->limits.output_total_bytes.default_value,
         .output = {.id = TOOL_STREAM_STDOUT,

@@ -41,8 +41,15 @@ enum run_fd {
                            their order; /dev/null: there are none */
     RUN_FD_TOOLS,       /* a stream socket, shut down for writing, on which the answers to calls of
                            tools arrive; /dev/null: the program has no tools */
+    RUN_FD_ENDPOINTS,   /* a SOCK_SEQPACKET socket, on which the backend sends one datagram
+                           EGRESS_INTAKE_LISTENER (egress_order.h) with the listening socket of
+                           the run's endpoints; /dev/null: the program has none */
     RUN_FD_COUNT
 };
+
+/* Those that the program's own process is given. */
+#define RUN_FD_FIRST_INSIDE RUN_FD_DESCRIPTION
+#define RUN_FD_INSIDE_COUNT (RUN_FD_ENDPOINTS - RUN_FD_FIRST_INSIDE)
 
 /* Sends one datagram without SIGPIPE; 0, or -1 with errno. The descriptors stay the caller's. */
 int channel_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count);

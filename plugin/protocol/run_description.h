@@ -34,6 +34,9 @@
 #define RUN_RESULTS_FD 63
 /* The same for RUN_FD_TOOLS. */
 #define RUN_TOOLS_FD 62
+/* Where a program with endpoints reaches them, on 127.0.0.1. Its network namespace is empty, so
+ * that nobody else has the port. */
+#define RUN_ENDPOINTS_PORT 8080
 
 enum run_isolation {
     RUN_ISOLATION_NONE = 0,         /* mode none: a child with limits on time and output only */
@@ -154,6 +157,7 @@ struct run_description {
     uint32_t tools;          /* 1: and RUN_TOOLS_FD */
     uint32_t tool_command;   /* 1: it, or cells of its session, call tools by a command, which is in
                                 its PATH */
+    uint32_t endpoints;      /* 1: it reaches its endpoints at RUN_ENDPOINTS_PORT */
     uint64_t tools_wait_ms;  /* for answers on it, beyond limits.wall_ms, in all */
     uint64_t required;       /* LAYER_BITs without which the run is refused */
     uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */

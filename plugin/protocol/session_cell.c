@@ -12,7 +12,7 @@
 
 int session_cell_fd(const struct session_cell *cell, enum run_fd which)
 {
-    return cell->fds[which - RUN_FD_DESCRIPTION];
+    return cell->fds[which - RUN_FD_FIRST_INSIDE];
 }
 
 int session_cell_send(int socket, char kind, const int fds[SESSION_CELL_FDS])
@@ -45,7 +45,7 @@ static bool is_cell(char kind)
 /* To their places in the list. */
 static void place_streams(struct session_cell *cell)
 {
-    const size_t first = RUN_FD_STDIN - RUN_FD_DESCRIPTION;
+    const size_t first = RUN_FD_STDIN - RUN_FD_FIRST_INSIDE;
     memmove(&cell->fds[first], &cell->fds[0], STREAMS * sizeof(cell->fds[0]));
     for (size_t i = 0; i < SESSION_CELL_FDS; i++)
         if (i < first || i >= first + STREAMS)

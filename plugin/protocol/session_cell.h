@@ -13,7 +13,7 @@
 
 #include "protocol/channel.h"
 
-#define SESSION_CELL_FDS    (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
+#define SESSION_CELL_FDS    RUN_FD_INSIDE_COUNT
 #define SESSION_BRIEF_LIMIT 4096 /* bytes of a brief cell's description */
 
 struct session_cell {
@@ -21,7 +21,7 @@ struct session_cell {
     bool is_brief; /* the description is here; else in the file of its descriptor */
     size_t length;
     unsigned char description[SESSION_BRIEF_LIMIT];
-    int fds[SESSION_CELL_FDS]; /* from RUN_FD_DESCRIPTION on; -1: it has none */
+    int fds[SESSION_CELL_FDS]; /* from RUN_FD_FIRST_INSIDE on; -1: it has none */
 };
 
 /* The descriptor at that place. */

@@ -279,18 +279,19 @@ static bool open_ends(const struct run_description *description, const struct ru
 }
 
 /* In the order of enum run_fd; events: the run's end of that socket. */
-static void list_ends(const struct given_ends *ends, int stdin_fd, int events,
+static void list_ends(const struct given_ends *ends, const struct run_input_fds *inputs, int events,
                       int ret[RUN_FD_COUNT])
 {
     ret[RUN_FD_EVENTS] = events;
     ret[RUN_FD_DESCRIPTION] = ends->memfd;
-    ret[RUN_FD_STDIN] = stdin_fd;
+    ret[RUN_FD_STDIN] = inputs->stdin_fd;
     ret[RUN_FD_STDOUT] = ends->stdout_write;
     ret[RUN_FD_STDERR] = ends->stderr_write;
     ret[RUN_FD_RESULTS] = ends->results_write >= 0 ? ends->results_write : ends->nowhere;
     ret[RUN_FD_FILES] = ends->files_write >= 0 ? ends->files_write : ends->nowhere;
     ret[RUN_FD_INPUTS] = ends->files >= 0 ? ends->files : ends->nowhere;
     ret[RUN_FD_TOOLS] = ends->tools >= 0 ? ends->tools : ends->nowhere;
+    ret[RUN_FD_ENDPOINTS] = inputs->endpoints_fd >= 0 ? inputs->endpoints_fd : ends->nowhere;
 }
 
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
@@ -310,7 +311,7 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     }
     run.events = pair[0];
     events = pair[1];
-    list_ends(&ends, inputs->stdin_fd, events, fds);
+    list_ends(&ends, inputs, events, fds);
     if (send_run(backend_of(mode), fds, &run.generation, error) != 0)
         return false;
     *ret = take_run(&run);
@@ -365,8 +366,8 @@ static bool send_whole(int cells, char kind, const struct run_description *descr
     int fds[RUN_FD_COUNT];
     if (!open_ends(description, inputs, run, &ends, error) || !let_cell_open(&ends, error))
         return false;
-    list_ends(&ends, inputs->stdin_fd, -1, fds);
-    if (session_cell_send(cells, kind, &fds[RUN_FD_DESCRIPTION]) == 0)
+    list_ends(&ends, inputs, -1, fds);
+    if (session_cell_send(cells, kind, &fds[RUN_FD_FIRST_INSIDE]) == 0)
         return true;
     error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot hand over the cell");
     return false;
@@ -397,11 +398,11 @@ bool backend_send_program(int events, const struct session_order *order,
 {
     CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
     CLEANUP(close_given) struct given_ends ends;
-    const struct run_input_fds inputs = {.stdin_fd = stdin_fd};
+    const struct run_input_fds inputs = {.stdin_fd = stdin_fd, .endpoints_fd = -1};
     int fds[RUN_FD_COUNT];
     if (!open_ends(description, &inputs, &run, &ends, error))
         return false;
-    list_ends(&ends, stdin_fd, -1, fds);
+    list_ends(&ends, &inputs, -1, fds);
     if (channel_send(events, order, sizeof(*order), &fds[RUN_FD_DESCRIPTION],
                      SESSION_PROGRAM_FDS) != 0) {
         error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot order another interpreter");

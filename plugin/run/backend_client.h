@@ -17,11 +17,12 @@
 #include "protocol/run_description.h"
 #include "protocol/session.h"
 
-/* What a run reads from. */
+/* What a run reads from, and what its endpoints are reached by. */
 struct run_input_fds {
     int stdin_fd;
     const int *files; /* of the files by reference, in their order */
     size_t file_count;
+    int endpoints_fd; /* RUN_FD_ENDPOINTS; -1: the run has none */
 };
 
 /* The caller's ends of one run. */

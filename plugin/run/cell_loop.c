@@ -343,7 +343,7 @@ bool session_run_cell(struct session_run *session, uint32_t number, struct run *
                                .cpu_ms = at_most_32_bits(run->description->limits.cpu_ms),
                                .program = number,
                                .tools_wait_ms = at_most_32_bits(run->description->tools_wait_ms)});
-    const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
+    const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count, -1};
     struct run_description description = *run->description;
     description.outputs = (struct run_outputs){.files = 0}; /* its interpreter collects nothing */
     CLEANUP_CLOSE int wanted = -1;

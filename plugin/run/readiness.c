@@ -169,6 +169,7 @@ static bool run_to_end(enum sandbox_mode mode, const struct run_description *des
         .mode = mode,
         .description = description,
         .stdin_fd = input,
+        .endpoints_fd = -1,
         .cancel_fd = watcher->cancel_fd,
         .output = {.id = TOOL_STREAM_STDOUT, .host = watcher->host},
         .errors = {.id = TOOL_STREAM_STDERR, .host = watcher->host},

@@ -236,11 +236,13 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     uint64_t begin = monotonic_ms();
     loop.deadline_ms = begin + SETUP_LIMIT_MS;
     loop.told_at_ms = begin + PATIENCE_MS;
-    const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
+    const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count,
+                                         run->endpoints_fd};
     if (!backend_start_run(run->mode, run->description, &inputs, &loop.backend, error))
         return false;
     for (size_t i = 0; i < run->input_count; i++)
         close_fd(TAKE_FD(run->input_fds[i]));
+    close_fd(TAKE_FD(run->endpoints_fd));
     run->files.fd = TAKE_FD(loop.backend.files_fd);
     if (run->spent) {
         run_description_clear_program(run->spent);

@@ -40,7 +40,8 @@ struct run {
     int *input_fds; /* of the files by reference, in their order; closed, and then -1,
                        once the backend has them */
     size_t input_count;
-    int cancel_fd;         /* borrowed; -1: cannot be cancelled */
+    int endpoints_fd; /* RUN_FD_ENDPOINTS; closed, and then -1, once the backend has it; -1: none */
+    int cancel_fd;    /* borrowed; -1: cannot be cancelled */
     uint64_t output_limit; /* bytes of all streams together; more ends the run */
     struct run_stream output;
     struct run_stream errors;

@@ -85,7 +85,7 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *cel
     const struct run_description description = without_cell(cell, &program, environment);
     if (!open_cells(&session.cells[0], &inner, error))
         return false;
-    const struct run_input_fds inputs = {.stdin_fd = inner};
+    const struct run_input_fds inputs = {.stdin_fd = inner, .endpoints_fd = -1};
     if (!backend_start_run(mode, &description, &inputs, &session.backend, error) ||
         !session_run_await(&session, RUN_EVENT_STARTED, cancel_fd, monotonic_ms() + SETUP_LIMIT_MS,
                            &session.started, error))

@@ -48,7 +48,7 @@ static void check(const struct run_description *description)
 {
     MUST(strspn(description->run_id, "0123456789abcdef") == RUN_ID_LENGTH);
     MUST(description->isolation < RUN_ISOLATION_COUNT && description->network <= 1 &&
-         description->results <= 1 && description->tools <= 1);
+         description->results <= 1 && description->tools <= 1 && description->endpoints <= 1);
     MUST(description->purpose < RUN_PURPOSE_COUNT);
     MUST(description->argv[0] && description->argv[0][0]);
     must_be_absolute(description->runtime_path);
@@ -200,6 +200,7 @@ static struct run_description take_description(struct source *source)
         .isolation = take_byte(source) % RUN_ISOLATION_COUNT,
         .purpose = take_byte(source) % RUN_PURPOSE_COUNT,
         .network = take_byte(source) & 1,
+        .endpoints = take_byte(source) & 1,
         .required = take_number(source),
         .outer_uid_base = (uint32_t)take_number(source),
         .outer_uid_count = (uint32_t)take_number(source),

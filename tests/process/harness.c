@@ -166,10 +166,16 @@ void harness_give_inputs(const int *fds, size_t count)
 }
 
 static int files_end = -1;
+static int endpoints_end = -1;
 
 void harness_take_files(int fd)
 {
     files_end = fd;
+}
+
+void harness_give_endpoints(int fd)
+{
+    endpoints_end = fd;
 }
 
 static void send_input(int socket, int fd)
@@ -219,6 +225,8 @@ static bool try_begin(const struct backend *backend, const struct run_descriptio
                                        : fcntl(files_end, F_DUPFD_CLOEXEC, 0),
         [RUN_FD_INPUTS] = inputs_of(description),
         [RUN_FD_TOOLS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
+        [RUN_FD_ENDPOINTS] = endpoints_end < 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC)
+                                               : fcntl(endpoints_end, F_DUPFD_CLOEXEC, 0),
     };
     char kind = CONTROL_RUN;
     bool sent = channel_send(backend->control, &kind, 1, fds, RUN_FD_COUNT) == 0;

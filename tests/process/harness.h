@@ -53,6 +53,8 @@ struct run_description describe(char **argv);
 void harness_give_inputs(const int *fds, size_t count);
 /* Where the files of every run go until -1 is given; borrowed. Else they go nowhere. */
 void harness_take_files(int fd);
+/* The RUN_FD_ENDPOINTS of every run until -1 is given; borrowed. */
+void harness_give_endpoints(int fd);
 
 struct running run_begin(const struct backend *backend, const struct run_description *description);
 /* false: the backend takes no run, as one that ends does not. */

@@ -38,6 +38,7 @@ static struct run_description sample(void)
         .isolation = RUN_ISOLATION_SANDBOX,
         .network = 1,
         .results = 1,
+        .endpoints = 1,
         .required = LAYERS_MANDATORY,
         .outer_uid_base = 200000,
         .outer_uid_count = 100,
@@ -78,6 +79,7 @@ START_TEST(description_survives)
     ck_assert_str_eq(decoded.run_id, description.run_id);
     ck_assert_uint_eq(decoded.network, 1);
     ck_assert_uint_eq(decoded.results, 1);
+    ck_assert_uint_eq(decoded.endpoints, 1);
     ck_assert_uint_eq(decoded.required, LAYERS_MANDATORY);
     ck_assert_uint_eq(decoded.limits.memory_bytes, UINT64_C(1) << 40);
     ck_assert_str_eq(decoded.argv[2], "print('\xc3\xa4')");

@@ -84,7 +84,7 @@ static void begin_program(struct run *run, int fds[SESSION_PROGRAM_FDS])
         return;
     }
     run->deadline_us = session_clock_order(&run->clock, &start, monotonic_us(), &wakes);
-    run->added_cells = TAKE_FD(fds[RUN_FD_STDIN - RUN_FD_DESCRIPTION]);
+    run->added_cells = TAKE_FD(fds[RUN_FD_STDIN - RUN_FD_FIRST_INSIDE]);
     run->job.adds = true;
     container_send_message(run->container);
 }
@@ -206,10 +206,10 @@ static void take_pipes(struct run *run, struct session_cell *given)
     static const enum run_fd numbers[] = {
         [JOB_STDOUT] = RUN_FD_STDOUT, [JOB_STDERR] = RUN_FD_STDERR, [JOB_RESULTS] = RUN_FD_RESULTS};
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
-        run->job.next[i] = TAKE_FD(given->fds[numbers[i] - RUN_FD_DESCRIPTION]);
+        run->job.next[i] = TAKE_FD(given->fds[numbers[i] - RUN_FD_FIRST_INSIDE]);
         (void)fcntl(run->job.next[i], F_SETFL, O_NONBLOCK);
     }
-    run->job.inputs = TAKE_FD(given->fds[RUN_FD_INPUTS - RUN_FD_DESCRIPTION]);
+    run->job.inputs = TAKE_FD(given->fds[RUN_FD_INPUTS - RUN_FD_FIRST_INSIDE]);
 }
 
 /* false: none is there. The end of any program's cells is that of the session. */

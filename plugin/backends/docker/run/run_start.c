@@ -58,6 +58,10 @@ static void begin_run(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
         return;
     }
+    if (run->description.endpoints) {
+        run_fail(run, RUN_FAILURE_DESCRIPTION, ENOTSUP, "reach endpoints from a container");
+        return;
+    }
     if (run->description.purpose == RUN_PURPOSE_PREPARE) {
         run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "report the preparations");
         return;
@@ -121,5 +125,6 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
     close_fd(fds[RUN_FD_TOOLS]);
+    close_fd(fds[RUN_FD_ENDPOINTS]);
     return run;
 }

@@ -21,7 +21,7 @@ static bool has_pipe; /* of an interpreter's streams, until the run's are there 
 /* The descriptors of a run from its description on, in the order of enum run_fd. */
 struct handed_over {
     struct isolation_report isolation; /* what the supervisor has applied */
-    int fds[RUN_FD_COUNT - RUN_FD_DESCRIPTION];
+    int fds[RUN_FD_INSIDE_COUNT];
 };
 
 /* Waits for as long as it takes. false with errno, 0 where the supervisor wants nothing of this
@@ -41,7 +41,7 @@ static bool receive_run(int supervisor, struct handed_over *ret)
 
 static int given_fd(const struct handed_over *given, enum run_fd which)
 {
-    return given->fds[which - RUN_FD_DESCRIPTION];
+    return given->fds[which - RUN_FD_FIRST_INSIDE];
 }
 
 /* 0-2 become the run's, and the received descriptors are closed but for the socket of its inputs.

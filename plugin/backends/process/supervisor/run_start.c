@@ -88,6 +88,10 @@ static int start_process(struct run *run, struct pool *pool, const int *fds)
         refuse_description(run);
         return -1;
     }
+    if (description.endpoints) {
+        run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, ENOTSUP, "reach endpoints");
+        return -1;
+    }
     if (pool_answer_question(pool, &description, &run->event))
         return -1;
     run->limits = description.limits;

@@ -122,8 +122,8 @@ int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_lim
     give_pipes(process, fds);
     sandbox_handle_limit(process, limits);
     note_cgroup(&process->cgroup, &isolation);
-    if (channel_send(process->report, &isolation, sizeof(isolation), &fds[RUN_FD_DESCRIPTION],
-                     RUN_FD_COUNT - RUN_FD_DESCRIPTION) < 0 ||
+    if (channel_send(process->report, &isolation, sizeof(isolation), &fds[RUN_FD_FIRST_INSIDE],
+                     RUN_FD_INSIDE_COUNT) < 0 ||
         (collects && order_collection(process, fds) < 0))
         return -1;
     *ret = isolation;

@@ -127,7 +127,9 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
         readiness_explain(&trial, mode, NULL, NULL, &error);
     json_t *layers = json_array();
     for (int layer = 0; reported && row->isolation && layer < LAYER_COUNT; layer++)
-        (void)json_array_append_new(layers, layer_json(mode, &trial, (enum isolation_layer)layer));
+        if ((LAYERS_EVERY_RUN & LAYER_BIT(layer)) != 0)
+            (void)json_array_append_new(layers,
+                                        layer_json(mode, &trial, (enum isolation_layer)layer));
     *ret_available = available;
     json_t *json = json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", row->name, "available",
                              (int)available, "allowed", (int)policy->mode_allowed[mode], "layers",

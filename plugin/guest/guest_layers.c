@@ -70,7 +70,9 @@ static bool landlock_denies(void)
 
 bool layers_apply(void)
 {
-    if (landlock_abi() > 0 && (landlock_restrict(has_network) < 0 || !landlock_denies()))
+    if (landlock_abi() > 0 &&
+        (landlock_restrict(has_network ? LANDLOCK_NETWORK_ALL : LANDLOCK_NETWORK_NONE) < 0 ||
+         !landlock_denies()))
         return false;
     return filter_calls();
 }

@@ -41,6 +41,7 @@
 
 #define CREATE_RULESET_VERSION 1U
 #define RULE_PATH_BENEATH      1
+#define RULE_NET_PORT          2
 
 struct ruleset {
     uint64_t files;
@@ -52,6 +53,11 @@ struct path_beneath {
     uint64_t allowed;
     int32_t parent;
 } __attribute__((packed));
+
+struct net_port {
+    uint64_t allowed;
+    uint64_t port;
+};
 
 #define RIGHTS_READ   (EXECUTE | READ_FILE | READ_DIR)
 #define RIGHTS_DEVICE (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV)
@@ -82,7 +88,7 @@ static const struct landlock_rule own_view[] = {
 };
 
 /* Everything this kernel can check, and how long the struct is that it knows. */
-static struct ruleset ruleset_for(int abi, bool network, size_t *ret_size)
+static struct ruleset ruleset_for(int abi, enum landlock_network network, size_t *ret_size)
 {
     struct ruleset ruleset = {.files = FILES_OF_ABI1};
     *ret_size = sizeof(ruleset.files);
@@ -95,7 +101,7 @@ static struct ruleset ruleset_for(int abi, bool network, size_t *ret_size)
         ruleset.files |= IOCTL_DEV;
         __attribute__((fallthrough));
     case 4:
-        ruleset.network = network ? 0 : BIND_TCP | CONNECT_TCP;
+        ruleset.network = network == LANDLOCK_NETWORK_ALL ? 0 : BIND_TCP | CONNECT_TCP;
         if (*ret_size < offsetof(struct ruleset, scoped))
             *ret_size = offsetof(struct ruleset, scoped);
         __attribute__((fallthrough));
@@ -140,7 +146,14 @@ int landlock_abi(void)
     return abi > 0 ? abi : 0;
 }
 
-static int restrict_by(bool network, const struct landlock_rule *rules, size_t count)
+static int add_endpoints_port(int ruleset)
+{
+    const struct net_port rule = {.allowed = CONNECT_TCP, .port = RUN_ENDPOINTS_PORT};
+    return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_NET_PORT, &rule, 0);
+}
+
+static int restrict_by(enum landlock_network network, const struct landlock_rule *rules,
+                       size_t count)
 {
     int abi = landlock_abi();
     if (abi == 0)
@@ -151,17 +164,20 @@ static int restrict_by(bool network, const struct landlock_rule *rules, size_t c
     if (ruleset < 0 || add_rules(ruleset, devices, COUNT_OF(devices), attributes.files) < 0 ||
         add_rules(ruleset, rules, count, attributes.files) < 0)
         return -1;
+    if (network == LANDLOCK_NETWORK_ENDPOINTS && attributes.network != 0 &&
+        add_endpoints_port(ruleset) < 0)
+        return -1;
     return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -1 : abi;
 }
 
-int landlock_restrict(bool network)
+int landlock_restrict(enum landlock_network network)
 {
     return restrict_by(network, own_view, COUNT_OF(own_view));
 }
 
 int landlock_restrict_to(const struct landlock_rule *rules, size_t count)
 {
-    return restrict_by(false, rules, count);
+    return restrict_by(LANDLOCK_NETWORK_NONE, rules, count);
 }
 
 /* Each domain forbids to move a file to another directory, even one that says nothing of files: so

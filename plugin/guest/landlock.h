@@ -26,9 +26,15 @@ struct landlock_rule {
 
 /* What this kernel knows of it; 0: it has none. */
 int landlock_abi(void);
-/* Restricts the calling process, after no_new_privs; network: it may use TCP. The ABI in force, or
- * -1 with errno. */
-int landlock_restrict(bool network);
+/* What it may do with TCP, where the kernel knows that (ABI 4). */
+enum landlock_network {
+    LANDLOCK_NETWORK_NONE,
+    LANDLOCK_NETWORK_ENDPOINTS, /* connect to RUN_ENDPOINTS_PORT, whatever the address is */
+    LANDLOCK_NETWORK_ALL,
+};
+
+/* Restricts the calling process, after no_new_privs. The ABI in force, or -1 with errno. */
+int landlock_restrict(enum landlock_network network);
 /* The same with other rules than those of a sandbox's own file view, and without network; of a list
  * after the devices, which may always be used. */
 int landlock_restrict_to(const struct landlock_rule *rules, size_t count);

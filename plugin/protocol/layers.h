@@ -20,7 +20,8 @@
 
 /* X(constant, name, what it does, in process mode, what an operator can do where that does not have
  * it) in the order in which the process backend applies them. MANDATORY: process mode never runs
- * without it, whatever the policy says; WANTED: it does, unless the policy requires the layer. */
+ * without it, whatever the policy says; WANTED: it does, unless the policy requires the layer;
+ * WITH_ENDPOINTS: MANDATORY for runs with endpoints, and not there for others. */
 #define ISOLATION_LAYERS(X)                                                                        \
     X(USER_NAMESPACE, "user_namespace", "an identity of its own, without rights outside",          \
       MANDATORY,                                                                                   \
@@ -31,7 +32,8 @@
     X(PID_NAMESPACE, "pid_namespace", "sees and signals only its own processes; dies as a whole",  \
       MANDATORY, LAYER_REMEDY_NAMESPACE)                                                           \
     X(MOUNT_NAMESPACE, "mount_namespace", "mounts of its own", MANDATORY, LAYER_REMEDY_NAMESPACE)  \
-    X(NETWORK_NAMESPACE, "network_namespace", "no network interface but a loopback that is down",  \
+    X(NETWORK_NAMESPACE, "network_namespace",                                                      \
+      "no network interface but a loopback, which is down unless the run has endpoints",           \
       MANDATORY, LAYER_REMEDY_NAMESPACE)                                                           \
     X(IPC_NAMESPACE, "ipc_namespace", "System V and POSIX IPC of its own", MANDATORY,              \
       LAYER_REMEDY_NAMESPACE)                                                                      \
@@ -40,6 +42,10 @@
       "run the gateway in a leaf of a delegated cgroup (systemd: Delegate=yes and "                \
       "DelegateSubgroup=gateway in its unit, see docs/operations.md), or take \"cgroup\" "         \
       "out of the policy's \"require\"")                                                           \
+    X(ENDPOINT_BROKER, "endpoint_broker",                                                          \
+      "the run's endpoints are reached through one loopback port, at which the gateway's broker "  \
+      "answers",                                                                                   \
+      WITH_ENDPOINTS, LAYER_REMEDY_NONE)                                                           \
     X(CGROUP_NAMESPACE, "cgroup_namespace", "the host's cgroup paths are not seen", MANDATORY,     \
       LAYER_REMEDY_NAMESPACE)                                                                      \
     X(READ_ONLY_ROOT, "read_only_root", "pivot_root into a read-only view of the runtimes",        \
@@ -71,9 +77,12 @@ enum isolation_layer {
 
 #define LAYER_BIT(layer) (UINT64_C(1) << (layer))
 #define LAYERS_ALL       (LAYER_BIT(LAYER_COUNT) - 1)
+/* Without those that only some runs have. */
+#define LAYERS_EVERY_RUN (LAYERS_ALL & ~LAYER_BIT(LAYER_ENDPOINT_BROKER))
 /* The ones without which process mode never runs. */
 #define LAYER_BIT_MANDATORY(layer) | LAYER_BIT(layer)
 #define LAYER_BIT_WANTED(layer)
+#define LAYER_BIT_WITH_ENDPOINTS(layer)
 #define LAYER_BIT_IF_MANDATORY(constant, name, meaning, need, remedy) \
     LAYER_BIT_##need(LAYER_##constant)
 #define LAYERS_MANDATORY (UINT64_C(0) ISOLATION_LAYERS(LAYER_BIT_IF_MANDATORY))

@@ -17,7 +17,8 @@ static uint64_t requested_layers(const struct call *call)
 {
     if (call->description.isolation == RUN_ISOLATION_NONE || !call->configuration.policy)
         return 0;
-    return call->request.network ? LAYERS_ALL & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : LAYERS_ALL;
+    uint64_t layers = call->description.endpoints ? LAYERS_ALL : LAYERS_EVERY_RUN;
+    return call->request.network ? layers & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : layers;
 }
 
 /* 0 as well where the backend was lost before it could report them. */

@@ -36,6 +36,8 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
     ret->required = sandboxed ? policy->required_layers | row->mandatory_layers : 0;
     if (network)
         ret->required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
+    /* Runs with endpoints never do without it, and others have none. */
+    ret->required &= ~LAYER_BIT(LAYER_ENDPOINT_BROKER);
     ret->pool_size = policy->pools[mode].ready;
     ret->pool_most = policy->pools[mode].most;
     ret->pool_memory = policy->pools[mode].memory_bytes;

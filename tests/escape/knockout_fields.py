@@ -156,7 +156,8 @@ def seccomp_fields():
     reasons = {"the machine": "the capabilities that these calls want are absent",
                "exit request": "the kernel has nothing behind the call",
                "huge pages of a shared memory": "the kernel wants a privilege for it"}
-    groups = [group for key in ("refuse", "kill", "guard", "absent") for group in listed[key] if "blueprint" not in group]
+    groups = [group for key in ("refuse", "kill", "guard", "absent") for group in listed[key]
+              if "blueprint" not in group and group.get("network") != "endpoints"]
     groups += [group for group in listed["allow"] if "when" in group]
     for group in groups:
         name = group["name"]

@@ -12,13 +12,14 @@ from canaries import SANDBOX_USER
 POLICY = pathlib.Path(__file__).parents[2] / "policies" / "seccomp" / "calls.json"
 
 STEPS = ("check_user_namespace check_pid_namespace check_mount_namespace check_network_namespace check_ipc_namespace check_uts_namespace "
-         "enter_control_groups enter_identity become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "
-         "mount_scratch show_read_only_paths show_workspace show_interpreter_files write_identity_files make_devices mount_proc make_view_read_only "
+         "enter_control_groups enter_identity become_unreadable disable_nested_namespaces set_host_name raise_loopback "
+         "limit_socket_memory hand_over_endpoints make_mounts_private build_view mount_scratch show_read_only_paths show_workspace show_interpreter_files write_identity_files make_devices mount_proc make_view_read_only "
          "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home become_readable_again "
          "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls hand_over_listener").split()
 UNPRIVILEGED_STEPS = ("check_supervision note_inheritance enter_control_groups become_subreaper become_prompt become_unreadable clear_capabilities "
                       "forbid_new_privileges enter_outer_domain start_guardian start_session close_other_descriptors enter_home "
                       "become_first_victim adopt_for_shell enter_inner_domain restrict_system_calls hand_over_listener write_files limit_resources").split()
+ONLY_ENDPOINTS = "only for runs with endpoints, which this suite has none of: test_endpoint_knockouts.c"
 NAMESPACES = "user pid mount network ipc uts".split()
 RLIMITS = "core memlock sigpending msgqueue rtprio nice nofile fsize cpu nproc data".split()
 
@@ -94,6 +95,7 @@ def step_mutants():
         "close_other_descriptors": ("all that is open is close-on-exec", ("leaked-descriptor", "landlock"), "A3-inherited-descriptor.sh"),
         "hand_over_listener": ("without it a call that ends a run fails instead",),
         "enter_home": ("where a program starts is no boundary",),
+        **{name: (ONLY_ENDPOINTS,) for name in ("raise_loopback", "limit_socket_memory", "hand_over_endpoints")},
         "restrict_by_landlock": ("the second check behind the mounts", ("make_view_read_only",), "A2-write-view.sh"),
     }
     for name in STEPS:
@@ -124,6 +126,7 @@ def seccomp_mutants():
         "protocols with network": ("only for runs with network, which this suite has none of",),
         "socket families with network": ("only for runs with network, which this suite has none of",),
     }
+    reasons.update({group["name"]: (ONLY_ENDPOINTS,) for group in listed["guard"] if group.get("network") == "endpoints"})
     names = [group["name"] for key in ("refuse", "kill", "guard") for group in listed[key] if "blueprint" not in group] + ["default", "interfaces"]
     for name in names:
         yield Mutant(f"seccomp {name}", [f"seccomp {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))

@@ -43,7 +43,7 @@ def holds(alternatives, arguments):
 
 
 def groups(verdict, name):
-    return [group for group in LIST[verdict] if name in group["syscalls"] and group.get("network") is not True
+    return [group for group in LIST[verdict] if name in group["syscalls"] and group.get("network") in (None, False)
             and group.get("blueprint", modes.MODE) == modes.MODE]
 
 

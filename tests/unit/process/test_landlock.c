@@ -140,6 +140,16 @@ static int listen_on_network(void)
     return no_error(bind(fd, (const struct sockaddr *)&any, sizeof(any)));
 }
 
+static int connect_to_endpoints(void)
+{
+    const struct sockaddr_in port = {.sin_family = AF_INET,
+                                     .sin_port = htons(RUN_ENDPOINTS_PORT),
+                                     .sin_addr = listening.sin_addr};
+    CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int error = no_error(connect(fd, (const struct sockaddr *)&port, sizeof(port)));
+    return error == ECONNREFUSED ? 0 : error; /* nobody need be there */
+}
+
 static int connect_by_name(void)
 {
     CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -151,13 +161,15 @@ static int signal_parent(void)
     return no_error(kill(getppid(), 0));
 }
 
+#define ENDPOINTS 2
+
 static const struct {
     const char *name;
     int (*attempt)(void); /* 0 or errno */
     const char *place;
     int refused; /* with that; 0: not at all */
     int abi;     /* the first that has the right */
-    bool network;
+    int network; /* 0: none, 1, ENDPOINTS */
     bool takes_root;
 } attempts[] = {
     {"read outside", read_file, outside, 0, 1, false, false},
@@ -191,6 +203,14 @@ static const struct {
     {"listen on the network", listen_on_network, inside, EACCES, 4, false, false},
     {"connect by network with one", connect_by_network, inside, 0, 4, true, false},
     {"listen on the network with one", listen_on_network, inside, 0, 4, true, false},
+    {"connect to endpoints without any", connect_to_endpoints, inside, EACCES, 4, false, false},
+    {"connect to endpoints", connect_to_endpoints, inside, 0, 4, ENDPOINTS, false},
+    {"connect to another port with endpoints", connect_by_network, inside, EACCES, 4, ENDPOINTS,
+     false},
+    {"listen on the network with endpoints", listen_on_network, inside, EACCES, 4, ENDPOINTS,
+     false},
+    {"connect to an abstract name with endpoints", connect_by_name, inside, EPERM, 6, ENDPOINTS,
+     false},
     {"connect to an abstract name", connect_by_name, inside, EPERM, 6, false, false},
     {"connect to an abstract name with a network", connect_by_name, inside, EPERM, 6, true, false},
     {"signal a process outside", signal_parent, inside, EPERM, 6, false, false},
@@ -245,7 +265,10 @@ static int attempt_in_child(size_t number, bool restricted)
            "rm -rf file new directory && echo text >file && mkdir directory");
     pid_t child = fork();
     if (child == 0) {
-        struct sandbox_template template = {.network = attempts[number].network};
+        struct sandbox_template template = {
+            .network = attempts[number].network == 1,
+            .endpoints = attempts[number].network == ENDPOINTS,
+        };
         struct sandbox sandbox = {.template = &template};
         if (chdir(attempts[number].place) != 0)
             _exit(ENOTDIR);

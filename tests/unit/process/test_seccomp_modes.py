@@ -22,7 +22,7 @@ NUMBERS = 600
 HIGH = 1 << 40
 KILLS = {seccomp_filters.KILL_PROCESS: "killed", seccomp_filters.KILL_THREAD: "killed", seccomp_filters.NOTIFY: "killed"}
 LOW, SAMPLE = range(20), 1000
-FILTERS = ("list", "list-with-attributes", "guard", "guard-with-network", "guard-unprivileged")
+FILTERS = ("list", "list-with-attributes", "guard", "guard-with-network", "guard-with-endpoints", "guard-unprivileged")
 listed = json.loads(pathlib.Path(LIST).read_text())
 
 
@@ -34,6 +34,7 @@ def programs():
 
 
 OF_LIST, WITH_ATTRIBUTES, *GUARDS, UNPRIVILEGED = programs()
+ENDPOINTS = 2  # of GUARDS; the profiles have no such variant
 
 
 def signed(action):
@@ -172,6 +173,46 @@ def test_the_unprivileged_blueprint_gives_nothing_else():
             tap.equal(of_unprivileged(number, arguments) == seccomp_filters.NOTIFY, held or without == seccomp_filters.NOTIFY, (number, held))
 
 
+FAST_OPEN, DONTWAIT = 0x20000000, 0x40
+TYPES = range(16)
+ENDPOINT_CALLS = {
+    "EAFNOSUPPORT": [("socket", family, 1) for family in (0, *range(3, 48), HIGH | 1, HIGH | 2, (1 << 32) | 2)]
+    + [("socket", 2, kind | flags) for kind in TYPES if kind != 1 for flags in (0, FLAGS)]
+    + [("socket", 2, 1, protocol) for protocol in (1, 2, 5, 7, 17, 33, 132, 262, HIGH | 6)]
+    + [("socketpair", family, 1) for family in (0, 2, 10, 16, HIGH | 1)],
+    "EPERM": [("listen", 3, backlog) for backlog in (0, 1, 128, HIGH)]
+    + [(name, 3, ANY, 1, flags) for name in ("sendto", "sendmmsg") for flags in (FAST_OPEN, FAST_OPEN | DONTWAIT, HIGH | FAST_OPEN)]
+    + [("sendmsg", 3, ANY, flags) for flags in (FAST_OPEN, FAST_OPEN | DONTWAIT)],
+    "EOPNOTSUPP": [(name, 3, level, 1) for name in ("setsockopt", "getsockopt") for level in (0, 2, 5, 17, 41, 132, 255, 263, 282, 284, HIGH | 1, HIGH | 6)]
+    + [("setsockopt", 3, 1, option) for option in range(128) if option not in (2, 7, 8, 9, 13, 16, 20, 21)]
+    + [("setsockopt", 3, 6, option) for option in range(64) if option not in (1, 4, 5, 6)]
+    + [("getsockopt", 3, 6, option) for option in range(64) if option not in (1, 4, 5, 6, 11)]
+    + [("setsockopt", 3, level, HIGH | 1) for level in (1, 6)],
+    "allowed": [("socket", 2, 1 | flags, protocol) for flags in (0, FLAGS, 0o4000) for protocol in (0, 6)]
+    + [("socket", 1, kind) for kind in (1, 2, 5)] + [("socketpair", 1, kind) for kind in (1, 2, 5)]
+    + [("setsockopt", 3, 1, option) for option in (2, 7, 8, 9, 13, 16, 20, 21)] + [("setsockopt", 3, 6, option) for option in (1, 4, 5, 6)]
+    + [("getsockopt", 3, 6, option) for option in (1, 4, 5, 6, 11)] + [("getsockopt", 3, 1, option) for option in (3, 4, 17)]
+    + [("sendto", 3, ANY, 1, DONTWAIT), ("sendmsg", 3, ANY, DONTWAIT), ("connect", 3, ANY, 16), ("bind", 3, ANY, 16), ("accept4", 3)],
+}
+
+
+def test_endpoints_have_tcp_to_connect_with_and_no_more():
+    for answer, calls in ENDPOINT_CALLS.items():
+        for name, *arguments in calls:
+            found = of_process(ENDPOINTS, number_of(name), arguments)
+            tap.equal(hex(found), hex(TOLD[answer]), f"{name}{tuple(arguments)}")
+
+
+def test_but_for_sockets_endpoints_have_what_others_have():
+    """What is without network is refused with endpoints too, except TCP itself."""
+    names = {number_of(name): name for key in ("allow", "refuse", "kill") for group in listed[key] for name in group["syscalls"]}
+    for number in range(NUMBERS):
+        for arguments in calls_of(names.get(number, ""), False):
+            without, found = (of_process(which, number, arguments) for which in (0, ENDPOINTS))
+            if without != found and found == seccomp_filters.ALLOW:
+                tap.equal((names[number], *arguments[:2]), ("socket", 2, arguments[1]), "what endpoints have beyond others")
+
+
 def test_both_modes_agree_without_network():
     both_agree(0)
 
@@ -199,7 +240,9 @@ def test_a_broken_list_is_refused():
         (lambda found: found["refuse"][0].update(reason=""), "name, reason"),
         (lambda found: found["kill"][0]["syscalls"].append("read"), "read is in files and in attacks"),
         (lambda found: found["guard"][0]["syscalls"].append("ptrace"), "nothing to take away"),
-        (lambda found: found["guard"][0].pop("when"), "from one blueprint only"),
+        (lambda found: found["guard"][0].pop("when"), "from one blueprint or runs with endpoints only"),
+        (lambda found: found["guard"][0].update(network="other"), "network true, false or"),
+        (lambda found: found["guard"][0].update(network=1), "network true, false or"),
         (lambda found: found["guard"][0].update(blueprint="other"), "blueprint must be one of"),
         (lambda found: found["guard"][0].update(blueprint="unprivileged", network=True), "goes without network"),
         (lambda found: found["emulate"][0].pop("blueprint"), "emulate: attributes of files: members must be"),

@@ -61,7 +61,8 @@ const struct sandbox_mode_row docker_mode = {
     .isolation = RUN_ISOLATION_SANDBOX,
     /* The layers of every hardened container. A user namespace is the engine's choice, and Landlock
      * the choice of its kernel. */
-    .mandatory_layers = LAYERS_ALL & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)),
+    .mandatory_layers =
+        LAYERS_EVERY_RUN & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)),
     .possible_layers = LAYERS_ALL,
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,

@@ -88,7 +88,7 @@ static void check_layers(struct run *run)
     run->event.origin = run->container->warm ? SANDBOX_READY : SANDBOX_NEW;
     run->event.isolation = (struct isolation_report){
         .applied = applied,
-        .missing = LAYERS_ALL & ~applied,
+        .missing = LAYERS_EVERY_RUN & ~applied,
         .landlock_abi = run->container->stream.landlock_abi,
         .cgroup_version = run->engine->facts.cgroup_version,
         .cgroup_has_memory = run->description.limits.memory_bytes != 0,

@@ -22,16 +22,19 @@
 
 /* The id maps are written. With it come descriptors by which to enter the control groups
  * (cgroup.h): the group with the controller memory first, then the one with pids if it is another
- * group. */
+ * group. Behind them comes, where has_intake, the socket that takes the listener of the run's
+ * endpoints. */
 struct sandbox_go {
     uint32_t has_memory;
     uint32_t has_pids;
     uint32_t group_count;
+    uint32_t has_intake;
     uint64_t input_bytes; /* by which the scratch is larger: see sandbox_template.h */
     uint32_t tells_peak;  /* the group with the controller memory tells the highest use */
 };
 
 #define SANDBOX_GROUPS  2
+#define SANDBOX_GO_FDS  (SANDBOX_GROUPS + 1)
 #define SANDBOX_COLLECT 'f'
 
 enum sandbox_order_kind {

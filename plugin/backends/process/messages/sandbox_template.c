@@ -47,7 +47,7 @@ bool sandbox_template_equal(const struct sandbox_template *one,
 {
     if (one->isolation != other->isolation || one->outer_uid_base != other->outer_uid_base ||
         one->outer_uid_count != other->outer_uid_count || one->network != other->network ||
-        one->scratch_bytes != other->scratch_bytes ||
+        one->endpoints != other->endpoints || one->scratch_bytes != other->scratch_bytes ||
         one->scratch_inodes != other->scratch_inodes ||
         strcmp(one->workspace, other->workspace) != 0 ||
         strcmp(one->scratch_directory, other->scratch_directory) != 0 ||
@@ -99,6 +99,8 @@ bool sandbox_template_of(const struct run_description *description, struct sandb
         .outer_uid_base = description->outer_uid_base,
         .outer_uid_count = description->outer_uid_count,
         .network = description->network,
+        .endpoints = description->endpoints,
+        .endpoints_fd = -1,
         .scratch_bytes = description->limits.scratch_bytes,
         .scratch_inodes = description->limits.scratch_inodes,
         .input_bytes = run_description_input_bytes(description),

@@ -33,6 +33,9 @@ struct sandbox_template {
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;
     uint32_t network;
+    uint32_t endpoints;
+    int endpoints_fd; /* RUN_FD_ENDPOINTS, borrowed, where the run has any; -1: nobody takes its
+                         listener. No part of the comparison: sandbox_go brings it */
     uint64_t scratch_bytes;
     uint64_t scratch_inodes;
     uint64_t input_bytes; /* of files by reference, in the scratch beside its own bytes; no part of

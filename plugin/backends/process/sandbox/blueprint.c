@@ -18,6 +18,9 @@ static const struct step init_steps[] = {
     {NO_LAYER, STEP_PART, "become_unreadable", become_unreadable},
     {LAYER_USER_NAMESPACE, STEP_TRIED, "disable_nested_namespaces", disable_nested_namespaces},
     {LAYER_UTS_NAMESPACE, STEP_COMPLETE, "set_host_name", set_host_name},
+    {LAYER_ENDPOINT_BROKER, STEP_PART, "raise_loopback", raise_loopback},
+    {LAYER_ENDPOINT_BROKER, STEP_TRIED, "limit_socket_memory", limit_socket_memory},
+    {LAYER_ENDPOINT_BROKER, STEP_COMPLETE, "hand_over_endpoints", hand_over_endpoints},
     {LAYER_MOUNT_NAMESPACE, STEP_COMPLETE, "make_mounts_private", make_mounts_private},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "build_view", build_view},
     {LAYER_SCRATCH, STEP_COMPLETE, "mount_scratch", mount_scratch},
@@ -91,7 +94,7 @@ const struct blueprint unprivileged_blueprint = {
     .ready = {unprivileged_ready_steps, COUNT_OF(unprivileged_ready_steps)},
     .run = {run_steps, COUNT_OF(run_steps)},
     .mandatory_layers = LAYERS_UNPRIVILEGED,
-    .impossible_layers = LAYERS_ALL & ~LAYERS_UNPRIVILEGED & ~LAYER_BIT(LAYER_CGROUP),
+    .impossible_layers = LAYERS_EVERY_RUN & ~LAYERS_UNPRIVILEGED & ~LAYER_BIT(LAYER_CGROUP),
 };
 
 const struct blueprint *blueprint_of(uint32_t kind)

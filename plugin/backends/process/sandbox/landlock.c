@@ -4,9 +4,16 @@
 #include "guest/landlock.h"
 #include "backends/process/sandbox/sandbox.h"
 
+static enum landlock_network network_of(const struct sandbox_template *template)
+{
+    if (template->endpoints)
+        return LANDLOCK_NETWORK_ENDPOINTS;
+    return template->network ? LANDLOCK_NETWORK_ALL : LANDLOCK_NETWORK_NONE;
+}
+
 int restrict_by_landlock(struct sandbox *sandbox)
 {
-    int abi = landlock_restrict(sandbox->template->network);
+    int abi = landlock_restrict(network_of(sandbox->template));
     if (abi < 0)
         return -1;
     sandbox->isolation.landlock_abi = (uint32_t)abi;

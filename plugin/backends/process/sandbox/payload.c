@@ -39,6 +39,8 @@ static uint64_t required_layers(const struct sandbox *sandbox)
     uint64_t required = sandbox->description->required | sandbox->blueprint->mandatory_layers;
     if (sandbox->description->network)
         required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
+    if (sandbox->description->endpoints)
+        required |= LAYER_BIT(LAYER_ENDPOINT_BROKER);
     return required;
 }
 

@@ -41,6 +41,8 @@ struct sandbox {
     int groups[SANDBOX_GROUPS]; /* the ways into them, until they are entered */
     int report;                 /* to the supervisor in init, to init in the payload */
     int supervisor;             /* of the payload: from it, and to it as well */
+    int intake;                 /* of init: where the listener of its endpoints goes, until it has;
+                                   -1: nowhere */
     int inputs;                 /* RUN_FD_INPUTS of the run, until its files are written */
     int view;                   /* root of the view while it is built */
     int listener;               /* of the payload's filter, until init has it */
@@ -159,6 +161,10 @@ int check_ipc_namespace(struct sandbox *sandbox);
 int check_uts_namespace(struct sandbox *sandbox);
 /* control_groups.c */
 int enter_control_groups(struct sandbox *sandbox);
+/* endpoint_listener.c */
+int raise_loopback(struct sandbox *sandbox);
+int limit_socket_memory(struct sandbox *sandbox);
+int hand_over_endpoints(struct sandbox *sandbox);
 /* identity.c */
 int enter_identity(struct sandbox *sandbox);
 int disable_nested_namespaces(struct sandbox *sandbox);

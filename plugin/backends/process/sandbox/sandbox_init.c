@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -33,14 +34,21 @@
 /* Waits until the supervisor has written the id maps and made the control groups. */
 static bool wait_for_go(struct sandbox *sandbox)
 {
+    int fds[SANDBOX_GO_FDS];
     size_t count;
     ssize_t received;
     do
-        received = channel_receive(REPORT_FD, &sandbox->go, sizeof(sandbox->go), sandbox->groups,
-                                   SANDBOX_GROUPS, &count);
+        received = channel_receive(REPORT_FD, &sandbox->go, sizeof(sandbox->go), fds,
+                                   SANDBOX_GO_FDS, &count);
     while (received < 0 && errno == EINTR);
     errno = received < 0 ? errno : EBADMSG;
-    return received == sizeof(sandbox->go) && count == sandbox->go.group_count;
+    if (received != sizeof(sandbox->go) || sandbox->go.group_count > SANDBOX_GROUPS ||
+        count != sandbox->go.group_count + sandbox->go.has_intake)
+        return false;
+    memcpy(sandbox->groups, fds, sandbox->go.group_count * sizeof(*fds));
+    if (sandbox->go.has_intake)
+        sandbox->intake = fds[sandbox->go.group_count];
+    return true;
 }
 
 /* Kills the processes that the main program has left behind; orphans are children of this process.
@@ -195,6 +203,7 @@ static void begin(const struct sandbox_template *template, const struct seccomp_
         .outside = outside,
         .isolation = {.missing = blueprint_of(template->isolation)->impossible_layers},
         .report = REPORT_FD,
+        .intake = -1,
         .inputs = -1,
         .view = -1,
         .listener = -1,

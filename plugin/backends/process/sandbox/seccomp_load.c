@@ -32,6 +32,8 @@ static enum seccomp_guard guard_of(const struct sandbox_template *template)
 {
     if (template->isolation == RUN_ISOLATION_UNPRIVILEGED)
         return SECCOMP_GUARD_UNPRIVILEGED;
+    if (template->endpoints)
+        return SECCOMP_GUARD_ENDPOINTS;
     return template->network ? SECCOMP_GUARD_NETWORK : SECCOMP_GUARD_WITHOUT_NETWORK;
 }
 

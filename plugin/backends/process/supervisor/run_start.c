@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +42,8 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
     CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
     if (!sandbox_template_of(description, &template))
         return launch_fail(reterr, LAYER_COUNT, ENOMEM, "no memory for the run");
+    if (template.endpoints && description->purpose == RUN_PURPOSE_PROGRAM)
+        template.endpoints_fd = fds[RUN_FD_ENDPOINTS];
     /* The payload reads its own copy; what stays here would be copied into every sandbox. */
     run_description_clear_program(description);
     if (description->isolation == RUN_ISOLATION_UNPRIVILEGED)
@@ -80,6 +83,22 @@ static void refuse_description(struct run *run)
         run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, errno, "unreadable description");
 }
 
+static bool is_socket(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+/* Only a namespace of the run's own has the port free. A trial has nobody who would answer there.
+ */
+static bool endpoints_are_possible(const struct run_description *description, const int *fds)
+{
+    return !description->endpoints ||
+           (description->isolation == RUN_ISOLATION_SANDBOX && !description->network &&
+            description->session.idle_ms == 0 &&
+            (description->purpose != RUN_PURPOSE_PROGRAM || is_socket(fds[RUN_FD_ENDPOINTS])));
+}
+
 static int start_process(struct run *run, struct pool *pool, const int *fds)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
@@ -88,7 +107,7 @@ static int start_process(struct run *run, struct pool *pool, const int *fds)
         refuse_description(run);
         return -1;
     }
-    if (description.endpoints) {
+    if (!endpoints_are_possible(&description, fds)) {
         run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, ENOTSUP, "reach endpoints");
         return -1;
     }

@@ -27,6 +27,7 @@ enum seccomp_filter_kind {
     SECCOMP_IN_GUARD = 4, /* of runs without a network */
     SECCOMP_IN_GUARD_WITH_NETWORK = 8,
     SECCOMP_IN_GUARD_UNPRIVILEGED = 16,
+    SECCOMP_IN_GUARD_WITH_ENDPOINTS = 32,
 };
 
 struct seccomp_rule {

@@ -87,18 +87,22 @@ static int write_identity(pid_t pid, const struct sandbox_place *place,
 static int let_go_on(struct cgroup *cgroup, const struct sandbox_template *template, int report,
                      struct launch_failure *reterr)
 {
-    int entrances[CGROUP_ENTRANCES];
-    size_t count = cgroup_open_entrances(cgroup, entrances);
+    int given[CGROUP_ENTRANCES + 1];
+    size_t count = cgroup_open_entrances(cgroup, given);
+    bool has_intake = template->endpoints && template->endpoints_fd >= 0;
     const struct sandbox_go go = {
         .has_memory = cgroup->has_memory,
         .has_pids = cgroup->has_pids,
         .group_count = (uint32_t)count,
+        .has_intake = has_intake,
         .input_bytes = template->input_bytes,
         .tells_peak = cgroup_tells_peak(cgroup),
     };
-    int result = channel_send(report, &go, sizeof(go), entrances, count);
+    if (has_intake)
+        given[count] = template->endpoints_fd;
+    int result = channel_send(report, &go, sizeof(go), given, count + has_intake);
     for (size_t i = 0; i < count; i++)
-        close_fd(entrances[i]);
+        close_fd(given[i]);
     return result < 0 ? launch_fail(reterr, LAYER_COUNT, errno, "release init") : 0;
 }
 

@@ -221,8 +221,10 @@ void pool_demand(struct pool *pool, const struct sandbox_template *template,
                  const struct run_description *description, uint64_t now)
 {
     struct warm_pool *warm_pool = pool_find(pool, template);
-    /* The path of a workspace may lead to another directory later. */
-    if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0')
+    /* The path of a workspace may lead to another directory later. Of endpoints, the listener goes
+     * to one run's broker as the sandbox is made. */
+    if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0' &&
+        !template->endpoints)
         warm_pool = new_warm_pool(pool, template);
     if (!warm_pool)
         return;

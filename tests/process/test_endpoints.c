@@ -299,7 +299,7 @@ START_TEST(no_other_port_is_reached)
     char code[1024];
     char found[ANSWER_SIZE];
     uint16_t port = 0;
-    CLEANUP_CLOSE int service = listen_on_machine(8, &port);
+    int service = listen_on_machine(8, &port);
     struct broker broker = broker_start("answer");
     (void)snprintf(code, sizeof(code), ATTEMPT("tcp().connect(('127.0.0.1', %u))"), port);
     attempt(code, RUN_ISOLATION_SANDBOX, found);
@@ -307,6 +307,7 @@ START_TEST(no_other_port_is_reached)
     attempt(code, RUN_ISOLATION_NONE, found);
     ck_assert_str_eq(found, "ok");
     broker_stop(&broker);
+    close_fd(service);
 }
 END_TEST
 
@@ -478,10 +479,11 @@ START_TEST(connections_that_nobody_takes_are_few)
     ck_assert_int_ge(atoi(found), 1);
     ck_assert_int_le(atoi(found), 65);
     broker_stop(&broker);
-    CLEANUP_CLOSE int service = listen_on_machine(1024, &port);
+    int service = listen_on_machine(1024, &port);
     (void)snprintf(code, sizeof(code), CONNECT_OFTEN, port);
     attempt(code, RUN_ISOLATION_NONE, found);
     ck_assert_str_eq(found, "200");
+    close_fd(service);
 }
 END_TEST
 

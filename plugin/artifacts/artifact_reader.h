@@ -15,7 +15,7 @@
 #include "artifacts/artifact.h"
 #include "artifacts/text_check.h"
 #include "host/host.h"
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 
 struct artifact_settings {
     uint64_t files; /* that are named */

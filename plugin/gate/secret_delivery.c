@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "redaction/redaction.h"
 #include "run/describe.h"
-#include "run/redaction.h"
 #include "secrets/secret.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"

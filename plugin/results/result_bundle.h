@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "policy/policy.h"
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 #include "json/json_text.h"
 
 /* X(constant, name) - why something is not among the results. */

@@ -13,9 +13,9 @@
 
 #include "policy/policy.h"
 #include "protocol/tool_protocol.h"
+#include "redaction/redaction.h"
 #include "results/result_bundle.h"
 #include "run/frame_reader.h"
-#include "run/redaction.h"
 #include "run/session_run.h"
 #include "tools/tool_calls.h"
 #include "json/json_text.h"

@@ -13,10 +13,10 @@
 #include "policy/policy.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
+#include "redaction/redaction.h"
 #include "run/file_stream.h"
 #include "run/frame_reader.h"
 #include "run/output_capture.h"
-#include "run/redaction.h"
 #include "run/run_calls.h"
 #include "tool_provider.h"
 

@@ -12,7 +12,7 @@
 
 #include "admission/admission.h"
 #include "base/error.h"
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 #include "run/session_orders.h"
 #include "run/session_run.h"
 #include "tools/tool_flow.h"

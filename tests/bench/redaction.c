@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "random.h"
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 
 #define SECRETS      20
 #define CHUNK_BYTES  65536

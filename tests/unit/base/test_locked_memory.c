@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/locked_memory.h"
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 #include "sanitizers.h"
 #include "tap_suite.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 
 #define OUTPUT_LIMIT 65536
 

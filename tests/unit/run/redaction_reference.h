@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 
 #define TEXT_LIMIT     8192
 #define PATTERNS_LIMIT 1024

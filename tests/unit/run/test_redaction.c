@@ -9,8 +9,8 @@
 
 #include "../support/random.h"
 #include "base/cleanup.h"
+#include "redaction/redaction.h"
 #include "redaction_reference.h"
-#include "run/redaction.h"
 #include "tap_suite.h"
 
 #define SECRETS_LIMIT 4

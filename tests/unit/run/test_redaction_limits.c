@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "redaction/redaction.h"
 #include "redaction_reference.h"
-#include "run/redaction.h"
 #include "tap_suite.h"
 
 void *__real_mmap64(void *address, size_t length, int protection, int flags, int fd,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of a secret, as the usual encoders of the usual languages write them. Runs in the
  * gateway, on the thread inside tool_invoke(). */
-#include "run/redaction_encoding.h"
+#include "redaction/redaction_encoding.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The styles, as a table. Runs in the gateway, on the thread inside tool_invoke(). */
-#include "run/redaction_encoding.h"
+#include "redaction/redaction_encoding.h"
 
 #include <assert.h>
 #include <stdbool.h>

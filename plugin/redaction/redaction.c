@@ -8,7 +8,7 @@
  * begin; only where that is here are patterns compared, longest first. The table is by hash: two
  * that fall together cost time and hide nothing.
  */
-#include "run/redaction.h"
+#include "redaction/redaction.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/locked_memory.h"
-#include "run/redaction_encoding.h"
+#include "redaction/redaction_encoding.h"
 
 #define PATTERNS_LIMIT 2048
 #define WINDOW_LIMIT   32 /* bytes; a wider one fills the table, and skips no more */

@@ -180,6 +180,11 @@ int landlock_restrict_to(const struct landlock_rule *rules, size_t count)
     return restrict_by(LANDLOCK_NETWORK_NONE, rules, count);
 }
 
+int landlock_restrict_files(const struct landlock_rule *rules, size_t count)
+{
+    return restrict_by(LANDLOCK_NETWORK_ALL, rules, count);
+}
+
 /* Each domain forbids to move a file to another directory, even one that says nothing of files: so
  * this one allows it everywhere, for a domain within it that does. */
 int landlock_restrict_scope(void)

@@ -38,6 +38,8 @@ int landlock_restrict(enum landlock_network network);
 /* The same with other rules than those of a sandbox's own file view, and without network; of a list
  * after the devices, which may always be used. */
 int landlock_restrict_to(const struct landlock_rule *rules, size_t count);
+/* The same with the network. */
+int landlock_restrict_files(const struct landlock_rule *rules, size_t count);
 /* Only signals and abstract sockets, to the calling process and what descends from it. EOPNOTSUPP:
  * this kernel has no scopes. */
 int landlock_restrict_scope(void);

@@ -297,6 +297,31 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
     redaction_take(stream, length, sink, user);
 }
 
+/* Whether a value may begin with these bytes and go on behind them. */
+static bool begins_value(const struct redaction *redaction, const unsigned char *bytes,
+                         size_t length)
+{
+    for (size_t i = 0; i < redaction->count && redaction->patterns[i].length > length; i++)
+        if (memcmp(redaction->patterns[i].bytes, bytes, length) == 0)
+            return true;
+    return false;
+}
+
+void redaction_release(struct redaction_stream *stream, redaction_sink *sink, void *user)
+{
+    size_t total = stream->held_length;
+    size_t certain = 0;
+    while (certain < total &&
+           !begins_value(stream->redaction, stream->held.bytes + certain, total - certain))
+        certain++;
+    if (certain == 0)
+        return;
+    scan(stream, total, certain, sink, user);
+    memmove(stream->held.bytes, stream->held.bytes + certain, total - certain);
+    stream->held_length = total - certain;
+    vector_registers_wipe();
+}
+
 void redaction_flush(struct redaction_stream *stream, redaction_sink *sink, void *user)
 {
     if (stream->held_length > 0)

@@ -59,6 +59,9 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
 void *redaction_room(struct redaction_stream *stream, size_t length);
 void redaction_take(struct redaction_stream *stream, size_t length, redaction_sink *sink,
                     void *user);
+/* Passes on what no value can begin with, of the bytes that are held back: where somebody waits for
+ * them, and more may not come soon. */
+void redaction_release(struct redaction_stream *stream, redaction_sink *sink, void *user);
 /* Passes on the rest, at the end of the stream. */
 void redaction_flush(struct redaction_stream *stream, redaction_sink *sink, void *user);
 void redaction_stream_clear(struct redaction_stream *stream);

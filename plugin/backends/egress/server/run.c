@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the runs and what they say to the gateway: see run.h. Runs in the broker. */
+#include "backends/egress/server/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "backends/egress/server/endpoints.h"
+#include "backends/egress/server/listener.h"
+#include "backends/egress/server/records.h"
+#include "backends/egress/server/server.h"
+#include "base/cleanup.h"
+#include "protocol/channel.h"
+#include "protocol/egress_event.h"
+
+#define LAST_EVENTS_MS 5000 /* for the gateway to read the records */
+
+struct run {
+    struct runs *runs;
+    struct run *next;
+    struct run *previous;
+    int events_fd;
+    struct watch events;
+    struct endpoints endpoints;
+    struct listener listener;
+    struct server *server;
+    struct records records;
+    bool ended; /* only the last events are left */
+    size_t records_sent;
+    struct timer patience;
+};
+
+struct runs {
+    struct event_loop *loop;
+    struct pools *pools;
+    struct run *first;
+};
+
+struct runs *runs_new(struct event_loop *loop, struct pools *pools)
+{
+    struct runs *runs = calloc(1, sizeof(*runs));
+    if (runs)
+        *runs = (struct runs){loop, pools, NULL};
+    return runs;
+}
+
+/* 0, or -1 with errno. */
+static int send_event(int socket, const struct egress_event *event)
+{
+    unsigned char message[EGRESS_EVENT_MESSAGE_LIMIT];
+    size_t length = egress_event_encode(event, message);
+    ssize_t sent;
+    do
+        sent = send(socket, message, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -1 : 0;
+}
+
+static void send_refusal(int socket, const char *text)
+{
+    char copy[EGRESS_TEXT_LIMIT];
+    (void)snprintf(copy, sizeof(copy), "%s", text);
+    (void)send_event(socket, &(struct egress_event){.type = EGRESS_EVENT_REFUSED, .text = copy});
+}
+
+/* Nothing of the run can be reached behind it; its credentials are gone. */
+static void close_endpoints(struct run *run)
+{
+    listener_end(&run->listener);
+    server_free(TAKE_POINTER(run->server));
+    endpoints_clear(&run->endpoints);
+}
+
+static void run_free(struct run *run)
+{
+    struct runs *runs = run->runs;
+    if (run->previous)
+        run->previous->next = run->next;
+    else
+        runs->first = run->next;
+    if (run->next)
+        run->next->previous = run->previous;
+    close_endpoints(run);
+    event_loop_cancel(runs->loop, &run->patience);
+    event_loop_unwatch(runs->loop, &run->events);
+    close_fd(run->events_fd);
+    records_clear(&run->records);
+    free(run);
+}
+
+static void on_patience(struct timer *timer)
+{
+    run_free(CONTAINER_OF(timer, struct run, patience));
+}
+
+/* What there is room for; the run is gone when all is sent or the gateway is. */
+static void send_last_events(struct run *run)
+{
+    while (run->records_sent < run->records.count) {
+        const struct egress_event event = {.type = EGRESS_EVENT_RECORD,
+                                           .record = run->records.first[run->records_sent]};
+        if (send_event(run->events_fd, &event) < 0) {
+            if (errno != EAGAIN && errno != ENOBUFS)
+                run_free(run);
+            return;
+        }
+        run->records_sent++;
+    }
+    const struct egress_event closed = {.type = EGRESS_EVENT_CLOSED, .totals = run->records.totals};
+    if (send_event(run->events_fd, &closed) == 0 || (errno != EAGAIN && errno != ENOBUFS))
+        run_free(run);
+}
+
+static void end_run(struct run *run)
+{
+    run->ended = true;
+    close_endpoints(run);
+    event_loop_after(run->runs->loop, &run->patience, LAST_EVENTS_MS);
+    if (event_loop_change(run->runs->loop, &run->events, EPOLLOUT) < 0)
+        run_free(run);
+    else
+        send_last_events(run);
+}
+
+/* The gateway says nothing on it but that the run has ended. */
+static void on_events(struct watch *watch, uint32_t events)
+{
+    struct run *run = CONTAINER_OF(watch, struct run, events);
+    char byte;
+    if (!run->ended) {
+        ssize_t length = recv(run->events_fd, &byte, sizeof(byte), MSG_DONTWAIT);
+        if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
+            end_run(run);
+    } else if (events & (EPOLLERR | EPOLLHUP)) {
+        run_free(run);
+    } else {
+        send_last_events(run);
+    }
+}
+
+static bool take_connection(void *user, int connection)
+{
+    struct run *run = user;
+    (void)server_adopt(run->server, connection);
+    return server_connection_count(run->server) < SERVER_CONNECTIONS;
+}
+
+/* The order is in a memfd that nobody can change any more. */
+static bool read_order(int fd, struct egress_order *ret)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) < 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0 ||
+        facts.st_size > (off_t)EGRESS_ORDER_LIMIT)
+        return false;
+    size_t length = (size_t)facts.st_size;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || !(seals & F_SEAL_WRITE))
+        return false;
+    void *bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return false;
+    bool read = egress_order_decode(bytes, length, ret);
+    (void)munmap(bytes, length);
+    return read;
+}
+
+/* NULL, or why the run cannot have its endpoints. */
+static const char *begin_run(struct run *run, int order_fd, int *intake)
+{
+    CLEANUP(egress_order_clear) struct egress_order order = {.endpoint_count = 0};
+    if (!read_order(order_fd, &order))
+        return "the order of endpoints cannot be read";
+    if (!endpoints_begin(&run->endpoints, &order, run->runs->pools))
+        return "the broker of endpoints is out of memory";
+    if (run->endpoints.has_tunnel)
+        return "this broker of endpoints has no tunnels";
+    run->server = server_new(run->runs->loop, &run->endpoints, &run->records);
+    if (!run->server)
+        return "the broker of endpoints cannot make a server";
+    if (!listener_begin(&run->listener, TAKE_FD(*intake)) ||
+        event_loop_watch(run->runs->loop, &run->events, EPOLLIN) < 0)
+        return "the broker of endpoints cannot watch the run's sockets";
+    return NULL;
+}
+
+void runs_begin(struct runs *runs, const int fds[EGRESS_FD_COUNT])
+{
+    CLEANUP_CLOSE int order = fds[EGRESS_FD_ORDER];
+    CLEANUP_CLOSE int intake = fds[EGRESS_FD_INTAKE];
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run) {
+        close_fd(fds[EGRESS_FD_EVENTS]); /* the gateway sees its end */
+        return;
+    }
+    *run = (struct run){
+        .runs = runs,
+        .next = runs->first,
+        .events_fd = fds[EGRESS_FD_EVENTS],
+        .events = {fds[EGRESS_FD_EVENTS], on_events},
+        .listener = {.loop = runs->loop,
+                     .intake = {.fd = -1},
+                     .socket = {.fd = -1},
+                     .intake_fd = -1,
+                     .socket_fd = -1,
+                     .take = take_connection,
+                     .user = run},
+        .patience = {.fire = on_patience},
+    };
+    if (runs->first)
+        runs->first->previous = run;
+    runs->first = run;
+    const char *refusal = begin_run(run, order, &intake);
+    if (refusal)
+        send_refusal(run->events_fd, refusal);
+    if (refusal ||
+        send_event(run->events_fd, &(struct egress_event){.type = EGRESS_EVENT_READY}) < 0)
+        run_free(run);
+}
+
+bool runs_settle(struct runs *runs)
+{
+    bool done = false;
+    for (struct run *run = runs->first; run; run = run->next) {
+        if (!run->server)
+            continue;
+        done |= server_settle(run->server);
+        if (run->listener.full && server_connection_count(run->server) < SERVER_CONNECTIONS)
+            listener_go_on(&run->listener);
+    }
+    return done;
+}
+
+void runs_free(struct runs *runs)
+{
+    while (runs && runs->first)
+        run_free(runs->first);
+    free(runs);
+}

@@ -20,6 +20,7 @@ import egress_wire as wire
 import tap
 
 PROGRAM = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).parent / "code-execute-egress"
+SANITIZERS = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
 F_ADD_SEALS, ALL_SEALS = 1033, 0xF
 PATIENCE = 30 * tap.SLOW
 
@@ -44,7 +45,7 @@ class Broker:
 
     def __init__(self, environment=None):
         self.control, theirs = pair()
-        child = os.posix_spawn(PROGRAM, [str(PROGRAM)], dict(environment or {}), file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 3)])
+        child = os.posix_spawn(PROGRAM, [str(PROGRAM)], {**SANITIZERS, **(environment or {})}, file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 3)])
         theirs.close()
         hello = self.control.recv(64)
         os.waitpid(child, 0)

@@ -151,7 +151,7 @@ static int load_filter(void)
             result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed_calls[i], 0);
     for (size_t i = 0; result == 0 && i < COUNT_OF(families); i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
     /* Threads, not processes. */
     if (result == 0)
         result = seccomp_rule_add(

@@ -15,9 +15,9 @@
 #include "backends/egress/loop/byte_queue.h"
 #include "backends/egress/loop/event_loop.h"
 #include "backends/egress/rules/target.h"
-#include "backends/egress/server/answer.h"
-#include "backends/egress/server/endpoints.h"
-#include "backends/egress/server/records.h"
+#include "backends/egress/upstream/answer.h"
+#include "backends/egress/upstream/endpoints.h"
+#include "backends/egress/upstream/records.h"
 #include "backends/egress/upstream/transfer.h"
 
 #define EXCHANGE_HEADERS_LIMIT 64 /* of an answer, that pass */

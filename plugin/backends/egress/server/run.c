@@ -13,10 +13,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "backends/egress/server/endpoints.h"
 #include "backends/egress/server/listener.h"
-#include "backends/egress/server/records.h"
 #include "backends/egress/server/server.h"
+#include "backends/egress/tunnel/tunnel.h"
+#include "backends/egress/upstream/endpoints.h"
+#include "backends/egress/upstream/records.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
 #include "protocol/egress_event.h"
@@ -32,6 +33,7 @@ struct run {
     struct endpoints endpoints;
     struct listener listener;
     struct server *server;
+    struct tunnels tunnels;
     struct records records;
     bool ended; /* only the last events are left */
     size_t records_sent;
@@ -75,6 +77,7 @@ static void send_refusal(int socket, const char *text)
 static void close_endpoints(struct run *run)
 {
     listener_end(&run->listener);
+    tunnels_end(&run->tunnels);
     server_free(TAKE_POINTER(run->server));
     endpoints_clear(&run->endpoints);
 }
@@ -146,11 +149,26 @@ static void on_events(struct watch *watch, uint32_t events)
     }
 }
 
+static bool has_room(const struct run *run)
+{
+    return server_connection_count(run->server) + run->tunnels.count < SERVER_CONNECTIONS;
+}
+
 static bool take_connection(void *user, int connection)
 {
     struct run *run = user;
+    if (run->endpoints.has_tunnel)
+        tunnel_begin(&run->tunnels, connection);
+    else
+        (void)server_adopt(run->server, connection);
+    return has_room(run);
+}
+
+/* One that is no tunnel. */
+static void take_other(void *user, int connection)
+{
+    struct run *run = user;
     (void)server_adopt(run->server, connection);
-    return server_connection_count(run->server) < SERVER_CONNECTIONS;
 }
 
 /* The order is in a memfd that nobody can change any more. */
@@ -180,8 +198,6 @@ static const char *begin_run(struct run *run, int order_fd, int *intake)
         return "the order of endpoints cannot be read";
     if (!endpoints_begin(&run->endpoints, &order, run->runs->pools))
         return "the broker of endpoints is out of memory";
-    if (run->endpoints.has_tunnel)
-        return "this broker of endpoints has no tunnels";
     run->server = server_new(run->runs->loop, &run->endpoints, &run->records);
     if (!run->server)
         return "the broker of endpoints cannot make a server";
@@ -212,6 +228,11 @@ void runs_begin(struct runs *runs, const int fds[EGRESS_FD_COUNT])
                      .socket_fd = -1,
                      .take = take_connection,
                      .user = run},
+        .tunnels = {.loop = runs->loop,
+                    .endpoints = &run->endpoints,
+                    .records = &run->records,
+                    .take_other = take_other,
+                    .user = run},
         .patience = {.fire = on_patience},
     };
     if (runs->first)
@@ -232,7 +253,7 @@ bool runs_settle(struct runs *runs)
         if (!run->server)
             continue;
         done |= server_settle(run->server);
-        if (run->listener.full && server_connection_count(run->server) < SERVER_CONNECTIONS)
+        if (run->listener.full && has_room(run))
             listener_go_on(&run->listener);
     }
     return done;

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #include "backends/egress/loop/event_loop.h"
-#include "backends/egress/server/endpoints.h"
-#include "backends/egress/server/records.h"
+#include "backends/egress/upstream/endpoints.h"
+#include "backends/egress/upstream/records.h"
 
 #define SERVER_CONNECTIONS 64
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns a run's credentials in the broker, and their end: see endpoints.h. Runs in the broker. */
-#include "backends/egress/server/endpoints.h"
+#include "backends/egress/upstream/endpoints.h"
 
 #include <stdlib.h>
 #include <string.h>

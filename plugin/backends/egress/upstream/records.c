@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the records of a run: see records.h. Runs in the broker. */
-#include "backends/egress/server/records.h"
+#include "backends/egress/upstream/records.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the words of the broker's own answers: see answer.h. Runs in the broker. */
-#include "backends/egress/server/answer.h"
+#include "backends/egress/upstream/answer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +13,7 @@ static const char *const hints[EGRESS_DECISION_COUNT] = {
     [EGRESS_ALLOWED] = "",
     [EGRESS_DENIED] = "Blocked by policy. Do not retry and do not look for another way.",
     [EGRESS_BUDGET] = "The run has used up what the policy allows for this endpoint. Do not retry.",
-    [EGRESS_FAILED] = "The policy allows the request, but the upstream did not answer it. "
-                      "Retry later, or go on without it.",
+    [EGRESS_FAILED] = "The policy allows the request, but it failed. Retry later, or do without.",
 };
 
 void denial_set(struct denial *denial, unsigned status, enum egress_decision decision,

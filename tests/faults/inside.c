@@ -90,6 +90,7 @@ static void tell_domains(const char *path)
     tell_refusal("passwords", open("/etc/passwd", O_RDONLY | O_CLOEXEC));
     tell_refusal("processes", open("/proc/self/status", O_RDONLY | O_CLOEXEC));
     tell_refusal("writing", open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    (void)unlink(beside); /* of the control */
     tell_refusal("socket", socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     tell_refusal("memory file", (int)syscall(SYS_memfd_create, "", 1U));
     (void)printf("mode %d\n", chmod(path, 0755)); /* the one that it has */

@@ -20,6 +20,7 @@
 #include "policy/policy_rules.h"
 #include "protocol/egress_order.h"
 #include "protocol/run_description.h"
+#include "vocabulary/endpoint_preset.h"
 #include "vocabulary/sandbox_mode.h"
 
 /* A run limit: the default, and the most that a request may ask for, where it has a member for it.
@@ -186,16 +187,6 @@ struct policy_tools {
     size_t flow_count;
 };
 
-/* The clients that find an endpoint by variables of their own. */
-enum endpoint_preset {
-    ENDPOINT_PRESET_NONE,
-    ENDPOINT_PRESET_OPENAI,
-    ENDPOINT_PRESET_ANTHROPIC,
-    ENDPOINT_PRESET_PIP,
-    ENDPOINT_PRESET_NPM,
-    ENDPOINT_PRESET_GIT,
-};
-
 /* What programs may reach where a request names it. */
 struct policy_endpoint {
     struct egress_endpoint order; /* for the broker, but for its credential; no member is NULL, and
@@ -203,7 +194,7 @@ struct policy_endpoint {
     char *secret;                 /* the credential's name; NULL: none */
     char *description;            /* for models; "" */
     char **variables;             /* "NAME=suffix" of the endpoint's URL, with the preset's own */
-    enum endpoint_preset preset;
+    const struct endpoint_preset *preset; /* NULL: none */
     bool ask;           /* somebody is asked even where the approval rules allow */
     char sha256[65];    /* of the definition, with the bytes of its certificates */
     bool is_plain;      /* http */

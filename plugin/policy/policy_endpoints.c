@@ -4,6 +4,7 @@
  * authenticates how. The file of a "ca_file" is read here; all else is pure code. Runs in the
  * gateway on the calling thread.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #define VALUE_LIMIT       1024
 #define SUFFIX_LIMIT      256
 #define VARIABLES_LIMIT   16
+#define PRESETS_MOST      16
 #define REQUESTS_LIMIT    1000000
 #define BODY_LIMIT        (INT64_C(16) << 30)
 #define OWN_VARIABLES     "CODE_EXECUTE_"
@@ -338,20 +340,21 @@ static void clear_bytes(const struct json_member *member, void *target)
 
 static const struct json_kind ca_bytes = {.read = read_ca, .clear = clear_bytes};
 
-static const char *const presets[] = {
-    [ENDPOINT_PRESET_OPENAI - 1] = "openai", [ENDPOINT_PRESET_ANTHROPIC - 1] = "anthropic",
-    [ENDPOINT_PRESET_PIP - 1] = "pip",       [ENDPOINT_PRESET_NPM - 1] = "npm",
-    [ENDPOINT_PRESET_GIT - 1] = "git",       NULL};
-
 static bool read_preset(const struct json_place *place, json_t *value, void *object)
 {
     struct policy_endpoint *endpoint = object;
+    const char *names[PRESETS_MOST + 1] = {NULL};
     const char *name;
     unsigned choice;
+    size_t count;
+    const struct endpoint_preset *presets = endpoint_presets_all(&count);
+    assert(count <= PRESETS_MOST);
+    for (size_t i = 0; i < count; i++)
+        names[i] = presets[i].name;
     if (!json_read_string(place, value, 1, SIZE_MAX, &name) ||
-        !json_choose(place, presets, name, &choice))
+        !json_choose(place, names, name, &choice))
         return false;
-    endpoint->preset = (enum endpoint_preset)(choice + 1);
+    endpoint->preset = &presets[choice];
     return true;
 }
 
@@ -445,25 +448,6 @@ static bool check_whole(const struct json_place *place, const struct policy_endp
                                    "\"private\"");
 }
 
-/* What a client of that kind looks for. Git's is no variable of an address alone. */
-static const char *variable_of(enum endpoint_preset preset)
-{
-    switch (preset) {
-    case ENDPOINT_PRESET_OPENAI:
-        return "OPENAI_BASE_URL";
-    case ENDPOINT_PRESET_ANTHROPIC:
-        return "ANTHROPIC_BASE_URL";
-    case ENDPOINT_PRESET_PIP:
-        return "PIP_INDEX_URL";
-    case ENDPOINT_PRESET_NPM:
-        return "npm_config_registry";
-    case ENDPOINT_PRESET_NONE:
-    case ENDPOINT_PRESET_GIT:
-        break;
-    }
-    return NULL;
-}
-
 static bool fill_list(char ***list)
 {
     if (!*list)
@@ -482,13 +466,15 @@ static bool fill_text(char **text)
 static bool complete(struct policy_endpoint *endpoint)
 {
     struct egress_endpoint *order = &endpoint->order;
-    const char *variable = variable_of(endpoint->preset);
+    const struct endpoint_preset *preset = endpoint->preset;
+    const char *variable = preset ? preset->variable : NULL;
     return fill_text(&endpoint->description) && fill_text(&order->auth_name) &&
            fill_text(&order->auth_prefix) && fill_list(&order->request_headers) &&
            fill_list(&order->response_headers) && fill_list(&order->headers) &&
            fill_list(&endpoint->variables) &&
            (!variable || environment_has(endpoint->variables, variable) ||
-            environment_add(&endpoint->variables, variable, "", 0));
+            environment_add(&endpoint->variables, variable, preset->suffix,
+                            strlen(preset->suffix)));
 }
 
 /* Of the definition as it is written, and of what its file of certificates has. */

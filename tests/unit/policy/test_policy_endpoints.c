@@ -78,7 +78,7 @@ START_TEST(every_member_goes_into_the_order)
     ck_assert_uint_eq(order->limits.in_flight, 5);
     ck_assert_uint_eq(order->private_addresses, 1);
     ck_assert_str_eq(endpoint->description, "Issues.");
-    ck_assert_int_eq(endpoint->preset, ENDPOINT_PRESET_OPENAI);
+    ck_assert_str_eq(endpoint->preset->name, "openai");
     ck_assert(!endpoint->ask);
     ck_assert_str_eq(endpoint->variables[0], "A=/v1");
     ck_assert_str_eq(endpoint->variables[1], "GITHUB_URL=");
@@ -128,8 +128,8 @@ START_TEST(a_preset_gives_way_to_a_variable)
         const char *members, *variable;
     } cases[] = {
         {"\"preset\":\"anthropic\"", "ANTHROPIC_BASE_URL="},
-        {"\"preset\":\"pip\"", "PIP_INDEX_URL="},
-        {"\"preset\":\"npm\"", "npm_config_registry="},
+        {"\"preset\":\"pip\"", "PIP_INDEX_URL=/simple"},
+        {"\"preset\":\"npm\"", "npm_config_registry=/"},
         {"\"preset\":\"git\"", NULL},
         {"\"preset\":\"openai\",\"variables\":{\"OPENAI_BASE_URL\":\"/v1\"}",
          "OPENAI_BASE_URL=/v1"},

@@ -74,6 +74,11 @@ static void take_descriptor(struct listener *listener, char kind, int fd)
     } else if (kind == EGRESS_INTAKE_CONNECTION && has_option(owned, SO_TYPE, SOCK_STREAM) &&
                has_option(owned, SO_ACCEPTCONN, 0) && set_nonblocking(owned)) {
         (void)listener->take(listener->user, TAKE_FD(owned));
+    } else if (kind == EGRESS_INTAKE_RELAY && !listener->relay &&
+               has_option(owned, SO_TYPE, SOCK_STREAM) && has_option(owned, SO_ACCEPTCONN, 0)) {
+        listener->relay = relay_new(listener->loop, owned, listener->take, listener->user);
+        if (listener->relay)
+            (void)TAKE_FD(owned);
     }
 }
 
@@ -120,4 +125,5 @@ void listener_end(struct listener *listener)
     event_loop_unwatch(listener->loop, &listener->intake);
     close_fd(TAKE_FD(listener->intake_fd));
     stop_listening(listener);
+    relay_free(TAKE_POINTER(listener->relay));
 }

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "guest/landlock.h"
+
 /* As the kernel's struct sock_filter and struct sock_fprog; musl brings no headers of the kernel.
  */
 struct guest_instruction {
@@ -23,6 +25,6 @@ struct guest_filter {
     const struct guest_instruction *instructions;
 };
 
-/* Which calls there are, and what arguments take away from them without and with a network. */
+/* Which calls there are, and what arguments take away from them, by enum landlock_network. */
 extern const struct guest_filter guest_list;
-extern const struct guest_filter guest_guards[2];
+extern const struct guest_filter guest_guards[LANDLOCK_NETWORKS];

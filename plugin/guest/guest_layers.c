@@ -13,18 +13,17 @@
 
 #include "base/cleanup.h"
 #include "guest/guest_filters.h"
-#include "guest/landlock.h"
 
 #define FILTER_COUNT       2
 #define STATUS_LIMIT       8192
 #define MODE_FILTER        2 /* SECCOMP_MODE_FILTER */
 #define DENIED_BY_LANDLOCK "/tmp/.code-execute-denied"
 
-static bool has_network;
+static enum landlock_network chosen;
 
-void layers_choose(bool network)
+void layers_choose(enum landlock_network network)
 {
-    has_network = network;
+    chosen = network;
 }
 
 /* How many filters the kernel counts on this process; -1: it counts none (before Linux 5.9). */
@@ -49,7 +48,7 @@ static bool load(const struct guest_filter *filter)
 static bool filter_calls(void)
 {
     int before = count_filters();
-    if (!load(&guest_guards[has_network]) || !load(&guest_list))
+    if (!load(&guest_guards[chosen]) || !load(&guest_list))
         return false;
     if (before < 0 || count_filters() == before + FILTER_COUNT)
         return true;
@@ -70,9 +69,7 @@ static bool landlock_denies(void)
 
 bool layers_apply(void)
 {
-    if (landlock_abi() > 0 &&
-        (landlock_restrict(has_network ? LANDLOCK_NETWORK_ALL : LANDLOCK_NETWORK_NONE) < 0 ||
-         !landlock_denies()))
+    if (landlock_abi() > 0 && (landlock_restrict(chosen) < 0 || !landlock_denies()))
         return false;
     return filter_calls();
 }

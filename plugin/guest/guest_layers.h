@@ -8,8 +8,10 @@
 
 #include <stdbool.h>
 
-/* Once, before anything is started; network: the container has one. */
-void layers_choose(bool network);
+#include "guest/landlock.h"
+
+/* Once, before anything is started: what of a network programs have. */
+void layers_choose(enum landlock_network network);
 /* In the child, last of all before its execve. false with errno: a layer is not in force, and the
  * program must not start. Each is looked at once it is on: the kernel has to count the filters, and
  * Landlock has to refuse what nothing else refuses. */

@@ -17,6 +17,7 @@ static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, has_results, 1),
     WIRE_NUMBER(struct guest_run, has_tools, 1),
     WIRE_NUMBER(struct guest_run, has_command, 1),
+    WIRE_NUMBER(struct guest_run, has_endpoints, 1),
     WIRE_NUMBER(struct guest_run, runner, RUN_RUNNER_COUNT - 1),
     WIRE_NUMBER(struct guest_run, session, 1),
     WIRE_NUMBER(struct guest_run, lasting, GUEST_STRINGS_LIMIT),
@@ -83,7 +84,7 @@ void guest_run_clear(struct guest_run *run)
 bool guest_kind_is_program(enum guest_kind kind)
 {
     return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS ||
-           kind == GUEST_LATE_STDOUT || kind == GUEST_LATE_STDERR;
+           kind == GUEST_LATE_STDOUT || kind == GUEST_LATE_STDERR || kind == GUEST_ENDPOINTS;
 }
 
 bool guest_kind_is_stream(enum guest_kind kind)

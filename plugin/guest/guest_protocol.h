@@ -15,9 +15,12 @@
  * not: the backend never sends more than GUEST_ANSWERS_ROOM beyond what ANSWERS_TAKEN has told.
  * In a session these are for the last cell whose message was sent, if that has tools; the number of
  * bytes goes on from cell to cell.
- * Where the run is a session, further orders come: a cell is one with a message of that form behind
- * it, whose first file is the code of the cell, and so is a further interpreter, with the message
- * of a run. To that one the guest answers with STARTED, MISSING or FAILED, as to the run.
+ * A run with endpoints has GUEST_ORDER_ENDPOINTS, with a u32 length and so many bytes of the relay
+ * of connections (connection_relay.h), which GUEST_ENDPOINTS frames are of, too; a length of 0 is
+ * the end of the broker. Where the run is a session, further orders come: a cell is one with a
+ * message of that form behind it, whose first file is the code of the cell, and so is a further
+ * interpreter, with the message of a run. To that one the guest answers with STARTED, MISSING or
+ * FAILED, as to the run.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
  * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
@@ -38,6 +41,7 @@
  */
 #define GUEST_WITH_NETWORK    "with-network"
 #define GUEST_WITHOUT_NETWORK "without-network"
+#define GUEST_WITH_ENDPOINTS  "with-endpoints" /* to RUN_ENDPOINTS_PORT alone */
 
 #define GUEST_HEADER_LENGTH   5
 #define GUEST_CONTROL_LIMIT   8192  /* payload of a frame that is not a stream's */
@@ -50,6 +54,8 @@
 #define GUEST_ORDER_END       'e'
 #define GUEST_ORDER_ANSWERS   'a' /* see above */
 #define GUEST_ORDER_MEASURE   'm' /* the processor time of all: GUEST_MEASURED is the answer */
+#define GUEST_ORDER_ENDPOINTS 'c' /* see above */
+#define GUEST_ENDPOINTS_LIMIT UINT32_C(16384)  /* of one order */
 #define GUEST_ANSWERS_LIMIT   UINT32_C(16384)  /* of one order */
 #define GUEST_ANSWERS_ROOM    UINT32_C(131072) /* for what the program has not taken yet */
 /* Of a session, in front of a message (CELL, PROGRAM and both of COLLECT) or alone. */
@@ -97,21 +103,23 @@ enum guest_kind {
     GUEST_PARKED,        /* a byte, enum checkpoint_word: a branch sleeps, or all is as it was */
     GUEST_ANSWERS_TAKEN, /* a u32: so many more bytes have gone to the program, or were dropped
                             because it has closed its socket */
+    GUEST_ENDPOINTS,     /* of the relay of connections */
     GUEST_KIND_END
 };
 
 /* The head of a run's message. */
 struct guest_run {
-    uint32_t trial;       /* 1: look for the program, and start nothing */
-    uint32_t has_input;   /* 1: the standard input follows the files; 0: it is /dev/null */
-    uint32_t has_results; /* 1: the program gets RUN_RESULTS_FD */
-    uint32_t has_tools;   /* 1: and RUN_TOOLS_FD; also of a cell */
-    uint32_t has_command; /* 1: and calls them by a command, which is in its PATH */
-    uint32_t runner;      /* enum run_interpreter: argv is its, and a script of ours begins its
-                             program. Of a session of a shell: argv is the shell alone */
-    uint32_t session;     /* 1: it executes cells; of a cell: 1 */
-    uint32_t lasting;     /* of a cell: the last so many of its variables stay */
-    uint32_t checkpoints; /* of a cell: 0, or one is to be made ahead of it, and so many kept */
+    uint32_t trial;         /* 1: look for the program, and start nothing */
+    uint32_t has_input;     /* 1: the standard input follows the files; 0: it is /dev/null */
+    uint32_t has_results;   /* 1: the program gets RUN_RESULTS_FD */
+    uint32_t has_tools;     /* 1: and RUN_TOOLS_FD; also of a cell */
+    uint32_t has_command;   /* 1: and calls them by a command, which is in its PATH */
+    uint32_t has_endpoints; /* 1: it reaches them at RUN_ENDPOINTS_PORT */
+    uint32_t runner;        /* enum run_interpreter: argv is its, and a script of ours begins its
+                               program. Of a session of a shell: argv is the shell alone */
+    uint32_t session;       /* 1: it executes cells; of a cell: 1 */
+    uint32_t lasting;       /* of a cell: the last so many of its variables stay */
+    uint32_t checkpoints;   /* of a cell: 0, or one is to be made ahead of it, and so many kept */
     uint32_t private_file_count; /* the last so many files: mode 0400 */
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "guest/guest_endpoints.h"
 #include "guest/guest_output.h"
 #include "guest/guest_session.h"
 #include "guest/guest_time.h"
@@ -23,6 +24,8 @@ enum {
     OUTPUTS,
     LATE = OUTPUTS + PROGRAM_OUTPUTS,
     ANSWERS = LATE + SESSION_LATE,
+    LISTENER,
+    CONNECTIONS,
     WATCHED
 };
 
@@ -90,6 +93,10 @@ static void watch(struct pollfd ready[WATCHED], const struct guest_program *prog
         ready[LATE + i] = (struct pollfd){.fd = room ? session->late[i] : -1, .events = POLLIN};
     ready[ANSWERS] =
         (struct pollfd){.fd = children < 0 ? -1 : tools_blocked_socket(), .events = POLLOUT};
+    ready[LISTENER] =
+        (struct pollfd){.fd = children < 0 ? -1 : endpoints_listener(), .events = POLLIN};
+    ready[CONNECTIONS] =
+        (struct pollfd){.fd = children < 0 ? -1 : endpoints_events(), .events = POLLIN};
 }
 
 /* Reads once what is there. */
@@ -195,10 +202,16 @@ static bool take_order_of_run(void)
         tools_take_more();
         return false;
     }
+    if (endpoints_are_coming()) {
+        endpoints_take_more();
+        return false;
+    }
     if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order))
         return false;
     if (order == GUEST_ORDER_ANSWERS)
         tools_take_order();
+    else if (order == GUEST_ORDER_ENDPOINTS)
+        endpoints_take_order();
     else if (order == GUEST_ORDER_MEASURE)
         time_ask();
     return order == GUEST_ORDER_END;
@@ -242,12 +255,17 @@ struct guest_end relay_until_end(struct guest_program *program, struct guest_ses
             ended = *ret_ordered = true;
         if (!ended)
             answer_backend();
+        if (!ended && (ready[LISTENER].revents || ready[CONNECTIONS].revents))
+            endpoints_serve();
+        if (ended)
+            endpoints_close();
         if (session->count > 0)
             pass_session_on(program, session, ready);
         else
             pass_on(program, ready);
         if (!ended)
             tell_restored(program, session);
+        endpoints_flush();
         output_flush();
     }
     return end;

@@ -31,6 +31,7 @@ enum landlock_network {
     LANDLOCK_NETWORK_NONE,
     LANDLOCK_NETWORK_ENDPOINTS, /* connect to RUN_ENDPOINTS_PORT, whatever the address is */
     LANDLOCK_NETWORK_ALL,
+    LANDLOCK_NETWORKS
 };
 
 /* Restricts the calling process, after no_new_privs. The ABI in force, or -1 with errno. */

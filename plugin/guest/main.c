@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "guest/guest_endpoints.h"
 #include "guest/guest_files.h"
 #include "guest/guest_input.h"
 #include "guest/guest_interpreter.h"
@@ -158,6 +159,8 @@ static void begin_program(struct guest_interpreter *interpreter, struct guest_se
     if (!input_take_head(&run))
         fail("read the message of the run");
     const char *problem = files_take(&run, ret_files);
+    if (!problem && run.has_endpoints && !endpoints_open())
+        problem = "listen for connections to endpoints";
     if (problem)
         fail(problem);
     if (interpreter->program.pid) {
@@ -201,6 +204,13 @@ static int be_in_front_of_shell(char **arguments)
     return shell_session(arguments[0], &arguments[1]);
 }
 
+static enum landlock_network network_of(const char *word)
+{
+    if (strcmp(word, GUEST_WITH_ENDPOINTS) == 0)
+        return LANDLOCK_NETWORK_ENDPOINTS;
+    return strcmp(word, GUEST_WITH_NETWORK) == 0 ? LANDLOCK_NETWORK_ALL : LANDLOCK_NETWORK_NONE;
+}
+
 int main(int argument_count, char **arguments)
 {
     struct guest_interpreter interpreter = {.program = {.pid = 0}, .told = -1};
@@ -216,7 +226,7 @@ int main(int argument_count, char **arguments)
                       arguments[0]);
         return 1;
     }
-    layers_choose(strcmp(arguments[1], GUEST_WITH_NETWORK) == 0);
+    layers_choose(network_of(arguments[1]));
     int children = protect() && chdir(RUN_HOME) == 0 ? open_children() : -1;
     if (children < 0) {
         (void)fprintf(stderr, "%s: %s\n", arguments[0], strerror(errno));

@@ -81,7 +81,8 @@ static const struct {
      "three,", THREE_LINE},
     {"{" THREE "}", SANDBOX_MODE_PROCESS, "{\"endpoints\":[\"one\"]}", NULL, "one,", ONE_LINE},
     {"{" THREE "}", SANDBOX_MODE_PROCESS, "{\"endpoints\":[]}", NULL, NULL, NULL},
-    {"{" THREE "}", SANDBOX_MODE_DOCKER, "{}", NULL, NULL, NULL},
+    {"{" THREE "}", SANDBOX_MODE_DOCKER, "{}", NULL, "one,two,three,",
+     ONE_LINE TWO_LINE THREE_LINE},
     {"{" THREE "}", SANDBOX_MODE_UNPRIVILEGED, "{}", NULL, NULL, NULL},
     {"{" THREE "}", SANDBOX_MODE_NONE, "{}", NULL, NULL, NULL},
 };

@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backends/docker/container/answer_sender.h"
 #include "backends/docker/container/attached_stream.h"
 #include "backends/docker/container/container_end.h"
 #include "backends/docker/container/guest_stream.h"
 #include "backends/docker/container/message_sender.h"
+#include "backends/docker/container/socket_sender.h"
 #include "backends/docker/engine/engine.h"
 #include "protocol/checkpoint.h"
 #include "protocol/run_event.h"
@@ -42,20 +42,28 @@ enum job_pipe {
     JOB_FILES,
     JOB_LATE_STDOUT, /* of a session: the streams of its last cell */
     JOB_LATE_STDERR,
+    JOB_ENDPOINTS, /* no pipe: the socket of the broker's relay */
     JOB_PIPES
+};
+
+/* Sockets whose bytes go to the guest, unread. */
+enum job_sender {
+    JOB_ANSWERS,     /* to calls of tools: of a run that has tools, or whose cells have */
+    JOB_CONNECTIONS, /* to endpoints: of the broker's relay */
+    JOB_SENDERS
 };
 
 #define JOB_ORDERS 8
 
 /* What a container does for a run, which owns it. */
 struct container_job {
-    struct run *run;              /* passed to container_events */
-    int pipes[JOB_PIPES];         /* owned by the run */
-    struct run_message message;   /* to the guest; wiped once the program has started */
-    int inputs;                   /* RUN_FD_INPUTS of the run, owned by it */
-    bool collects;                /* the guest sends files behind the end */
-    bool started;                 /* set by the run, in container_events.started */
-    struct answer_sender answers; /* owned by the run, which has tools, or a cell of it has */
+    struct run *run;            /* passed to container_events */
+    int pipes[JOB_PIPES];       /* owned by the run */
+    struct run_message message; /* to the guest; wiped once the program has started */
+    int inputs;                 /* RUN_FD_INPUTS of the run, owned by it */
+    bool collects;              /* the guest sends files behind the end */
+    bool started;               /* set by the run, in container_events.started */
+    struct socket_sender senders[JOB_SENDERS]; /* owned by the run */
     /* Of a session. */
     bool session;
     bool sends;          /* a message of a cell, in place of that of the run */
@@ -200,15 +208,15 @@ void container_free(struct container *container);
 bool container_session_take(struct container *container, const struct guest_piece *said, bool *ret);
 
 /* container_tools.c */
-/* The socket of answers, where more could be taken from it now; else -1. */
-int container_answers_socket(const struct container *container);
-/* Some wait for the connection, and go ahead of all else. */
-bool container_has_answers(const struct container *container);
-/* Sends them. false: the connection takes no more now. */
-bool container_send_answers(struct container *container);
-/* Takes the next ones from the socket, as many as the guest has room for. */
-void container_pass_answers_on(struct container *container);
-/* Takes what the guest says of them and of the processor time. false: it is something else. *ret
+/* That socket, where more could be taken from it now; else -1. */
+int container_sender_socket(const struct container *container, enum job_sender which);
+/* An order with bytes of one is under way, and goes ahead of all else. */
+bool container_is_sending(const struct container *container);
+/* Sends the rest of it. false: the connection takes no more now. */
+bool container_send_rest(struct container *container);
+/* Takes the next bytes from the sockets, as many as the guest has room for. */
+void container_pass_sockets_on(struct container *container);
+/* Takes what the guest says of answers and of the processor time. false: it is something else. *ret
  * false: it is out of turn. */
 bool container_tools_take(struct container *container, const struct guest_piece *said, bool *ret);
 

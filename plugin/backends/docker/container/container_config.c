@@ -100,10 +100,17 @@ static json_t *host_config(const struct run_description *description, const char
                      "Tmpfs", scratch(description), "Runtime", runtime[0] ? runtime : NULL);
 }
 
-static json_t *entrypoint(bool network, json_t *interpreter)
+/* What the guest leaves of it to programs. */
+static const char *network_word(const struct run_description *description)
 {
-    json_auto_t *command =
-        json_pack("[s, s]", GUEST_PATH, network ? GUEST_WITH_NETWORK : GUEST_WITHOUT_NETWORK);
+    if (description->endpoints)
+        return GUEST_WITH_ENDPOINTS;
+    return description->network ? GUEST_WITH_NETWORK : GUEST_WITHOUT_NETWORK;
+}
+
+static json_t *entrypoint(const struct run_description *description, json_t *interpreter)
+{
+    json_auto_t *command = json_pack("[s, s]", GUEST_PATH, network_word(description));
     if (!command || (interpreter && json_array_extend(command, interpreter) != 0))
         return NULL;
     return TAKE_POINTER(command);
@@ -116,11 +123,13 @@ static json_t *make_config(const struct run_description *description, const char
 {
     json_auto_t *config =
         json_loadb(container_text, container_length, JSON_REJECT_DUPLICATES, NULL);
-    json_auto_t *host = host_config(description, runtime, seccomp[description->network != 0]);
+    /* For endpoints the guest listens, and its own filters take that away from the program. */
+    bool has_sockets = description->network || description->endpoints;
+    json_auto_t *host = host_config(description, runtime, seccomp[has_sockets]);
     json_auto_t *varying =
         json_pack("{s:s, s:o, s:s, s:o, s:b, s:O}", "Image", image, "User",
                   json_sprintf("%d:%d", CONTAINER_USER, CONTAINER_USER), "WorkingDir", RUN_HOME,
-                  "Entrypoint", entrypoint(description->network, interpreter), "NetworkDisabled",
+                  "Entrypoint", entrypoint(description, interpreter), "NetworkDisabled",
                   !description->network, "Labels", labels);
     if (!config || !host || !varying || json_object_update(config, varying) != 0 ||
         json_object_update(json_object_get(config, "HostConfig"), host) != 0)

@@ -145,7 +145,7 @@ static void send_input(struct container *container)
     struct container_stream *stream = &container->stream;
     uint64_t until = stream->sender.total + SEND_LIMIT;
     bool begins = stream->sender.total == 0 || !has_to_send(container);
-    if (!container_send_answers(container) || (begins && !send_orders(container)))
+    if (!container_send_rest(container) || (begins && !send_orders(container)))
         return;
     while (has_to_send(container) && stream->sender.total < until) {
         struct message_piece piece;
@@ -168,7 +168,7 @@ static void send_input(struct container *container)
         else
             message_sender_take(&stream->sender, (size_t)count);
     }
-    container_pass_answers_on(container);
+    container_pass_sockets_on(container);
 }
 
 /* The message is sent by then, so there is room for a byte wherever the connection is whole, and
@@ -176,7 +176,7 @@ static void send_input(struct container *container)
 static bool send_end(struct container *container)
 {
     static const char order = GUEST_ORDER_END;
-    if (container_has_answers(container))
+    if (container_is_sending(container))
         return container_send_order(container, order);
     return engine_connection_send(container->stream.connection, &order, sizeof(order)) == 1;
 }
@@ -318,7 +318,8 @@ static int pipe_of(const struct container *container)
     static const enum job_pipe pipes[GUEST_KIND_END] = {
         [GUEST_STDOUT] = JOB_STDOUT,           [GUEST_STDERR] = JOB_STDERR,
         [GUEST_RESULTS] = JOB_RESULTS,         [GUEST_FILES] = JOB_FILES,
-        [GUEST_LATE_STDOUT] = JOB_LATE_STDOUT, [GUEST_LATE_STDERR] = JOB_LATE_STDERR};
+        [GUEST_LATE_STDOUT] = JOB_LATE_STDOUT, [GUEST_LATE_STDERR] = JOB_LATE_STDERR,
+        [GUEST_ENDPOINTS] = JOB_ENDPOINTS};
     if (!container->job)
         return -1;
     return container->job->pipes[pipes[container->stream.output.kind]];
@@ -452,7 +453,7 @@ short container_stream_interest(const struct container *container)
     if (!stream->connection || !stream->connected || stream->ended)
         return 0;
     bool sends = !stream->asked_whole || has_to_send(container) ||
-                 container_has_answers(container) ||
+                 container_is_sending(container) ||
                  (container->job && container->job->order_count > 0);
     return (short)((stream->output.length ? 0 : CURL_WAIT_POLLIN) |
                    (sends ? CURL_WAIT_POLLOUT : 0));

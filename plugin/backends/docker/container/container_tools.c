@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the answers to calls of tools on the attached stream, and what the guest of such a run says
+/* Owns what goes from sockets of the run over the attached stream (answers to calls of tools, and
+ * connections to endpoints), and what the guest of such a run says
  * beside others. Runs in the docker backend. */
 #include <errno.h>
 
@@ -7,52 +8,68 @@
 #include "base/cleanup.h"
 #include "protocol/wire.h"
 
-static bool takes_answers(const struct container *container)
+static bool takes_bytes(const struct container *container)
 {
     const struct container_job *job = container->job;
     return job && job->started && !job->sends && job->order_count == 0 && !container->ordered &&
            !container->end.reported && !container->removing;
 }
 
-int container_answers_socket(const struct container *container)
+int container_sender_socket(const struct container *container, enum job_sender which)
 {
-    return takes_answers(container) ? answer_sender_socket(&container->job->answers) : -1;
+    return takes_bytes(container) ? socket_sender_socket(&container->job->senders[which]) : -1;
 }
 
-bool container_has_answers(const struct container *container)
+/* The one whose order is under way; NULL: none is. */
+static struct socket_sender *busy_sender(const struct container *container)
 {
-    return container->job && answer_sender_is_busy(&container->job->answers);
+    for (size_t i = 0; container->job && i < JOB_SENDERS; i++)
+        if (socket_sender_is_busy(&container->job->senders[i]))
+            return &container->job->senders[i];
+    return NULL;
 }
 
-bool container_send_answers(struct container *container)
+bool container_is_sending(const struct container *container)
 {
-    while (container_has_answers(container)) {
-        struct answer_sender *answers = &container->job->answers;
-        const struct message_piece rest = answer_sender_rest(answers);
+    return busy_sender(container);
+}
+
+bool container_send_rest(struct container *container)
+{
+    struct socket_sender *sender;
+    while ((sender = busy_sender(container))) {
+        const struct message_piece rest = socket_sender_rest(sender);
         ssize_t count =
             engine_connection_send(container->stream.connection, rest.bytes, rest.length);
         if (count == 0 || (count < 0 && errno == EAGAIN))
             return false;
         if (count < 0) /* the receiving side meets the end */
-            answer_sender_stop(answers);
+            socket_sender_stop(sender);
         else
-            answer_sender_take(answers, (size_t)count);
+            socket_sender_take(sender, (size_t)count);
     }
     return true;
 }
 
-void container_pass_answers_on(struct container *container)
+/* true: it has had something. */
+static bool pass_on(struct container *container, enum job_sender which)
 {
-    while (takes_answers(container) && answer_sender_fill(&container->job->answers))
-        if (!container_send_answers(container))
-            return;
+    return takes_bytes(container) && socket_sender_fill(&container->job->senders[which]);
 }
 
-static bool take_told(struct answer_sender *answers, const struct guest_piece *said)
+void container_pass_sockets_on(struct container *container)
+{
+    for (size_t i = 0; i < JOB_SENDERS; i++)
+        while (pass_on(container, (enum job_sender)i))
+            if (!container_send_rest(container))
+                return;
+}
+
+static bool take_told(struct socket_sender *answers, const struct guest_piece *said)
 {
     struct wire_reader reader = {.bytes = said->bytes, .length = said->length};
     uint32_t count = wire_get_u32(&reader);
-    return !reader.failed && reader.offset == said->length && answer_sender_told(answers, count);
+    return !reader.failed && reader.offset == said->length && socket_sender_told(answers, count);
 }
 
 static bool take_measure(const struct container *container, const struct guest_piece *said)
@@ -71,6 +88,6 @@ bool container_tools_take(struct container *container, const struct guest_piece 
     else if (said->kind == GUEST_MEASURED)
         *ret = take_measure(container, said);
     else
-        *ret = take_told(&container->job->answers, said);
+        *ret = take_told(&container->job->senders[JOB_ANSWERS], said);
     return true;
 }

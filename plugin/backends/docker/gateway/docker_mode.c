@@ -76,7 +76,6 @@ const struct sandbox_mode_row docker_mode = {
     .keeps_checkpoints = true,
     .tells_usage_ms = 100, /* a question takes half a millisecond */
     .has_pool = true,
-    .no_endpoints = "its containers carry no endpoints yet",
     .network = "the engine's bridge",
     .read_options = docker_policy_read,
     .add_environment = docker_policy_add_environment,

@@ -54,12 +54,12 @@ static struct container *find_oldest(const struct docker_environment *environmen
     return found;
 }
 
-/* Waiting containers have no network, and no room for files by reference: a template for each size
- * would push out the others. */
+/* Waiting containers have no network and no endpoints, and no room for files by reference: a
+ * template for each size would push out the others. */
 static bool can_use_waiting(const struct run_description *description)
 {
     return description->purpose == RUN_PURPOSE_PROGRAM && !description->network &&
-           !run_description_has_inputs(description);
+           !description->endpoints && !run_description_has_inputs(description);
 }
 
 static void take_out(struct container *container, uint64_t now)

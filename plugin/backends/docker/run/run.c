@@ -68,6 +68,8 @@ static uint64_t layers_of(const struct run *run)
         LAYER_BIT(LAYER_SECCOMP);
     uint64_t given =
         run->description.network ? attested & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : attested;
+    if (run->description.endpoints)
+        given |= LAYER_BIT(LAYER_ENDPOINT_BROKER);
     if (run->container->stream.landlock_abi)
         given |= LAYER_BIT(LAYER_LANDLOCK);
     return given | (run->engine->facts.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
@@ -297,15 +299,17 @@ size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES
 {
     size_t count = 0;
     int pipe = run->container ? container_stream_blocked_pipe(run->container) : -1;
-    int answers = run->container ? container_answers_socket(run->container) : -1;
     if (run->socket >= 0)
         watches[count++] = (struct curl_waitfd){.fd = run->socket, .events = CURL_WAIT_POLLIN};
     for (size_t i = 0; i < run_session_places(run); i++)
         watches[count++] = (struct curl_waitfd){.fd = run->cells[i], .events = CURL_WAIT_POLLIN};
     if (pipe >= 0)
         watches[count++] = (struct curl_waitfd){.fd = pipe, .events = CURL_WAIT_POLLOUT};
-    if (answers >= 0)
-        watches[count++] = (struct curl_waitfd){.fd = answers, .events = CURL_WAIT_POLLIN};
+    for (size_t i = 0; run->container && i < JOB_SENDERS; i++) {
+        int fd = container_sender_socket(run->container, (enum job_sender)i);
+        if (fd >= 0)
+            watches[count++] = (struct curl_waitfd){.fd = fd, .events = CURL_WAIT_POLLIN};
+    }
     return count;
 }
 
@@ -366,7 +370,8 @@ void run_free(struct run *run)
     engine_call_cancel(run->call);
     image_waiter_leave(&run->waiter);
     drop_message(run);
-    answer_sender_close(&run->job.answers);
+    for (size_t i = 0; i < JOB_SENDERS; i++)
+        socket_sender_close(&run->job.senders[i]);
     sweep_disown(run->sweep);
     free(run->pull);
     close_fd(run->socket);

@@ -16,7 +16,7 @@
 #include "protocol/checkpoint.h"
 #include "protocol/session.h"
 
-#define RUN_WATCHES_LIMIT (3 + SESSION_PROGRAMS_MOST) /* descriptors of one run */
+#define RUN_WATCHES_LIMIT (4 + SESSION_PROGRAMS_MOST) /* descriptors of one run */
 
 struct run;
 struct guest_end;

@@ -100,6 +100,10 @@ void run_session_clear(struct run *run);
 void run_tell_guest(struct run *run, char order);
 
 /* run_tools.c */
+/* Gives the broker of endpoints the other end of a socket for the program's connections, if it has
+ * endpoints (run_endpoints.c). false with errno. */
+bool run_endpoints_take(struct run *run, int intake);
+
 /* Takes a copy of its socket of answers, if it has tools. false with errno, also where nothing of
  * ours begins its program, which then has no use for them. */
 bool run_tools_take(struct run *run, int socket);

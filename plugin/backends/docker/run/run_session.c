@@ -196,8 +196,9 @@ static bool make_cell(struct run *run, size_t program, const struct session_cell
 static bool take_answers(struct run *run, const struct session_cell *given)
 {
     if (run->cell.tools)
-        return answer_sender_open(&run->job.answers, session_cell_fd(given, RUN_FD_TOOLS));
-    answer_sender_end(&run->job.answers);
+        return socket_sender_open(&run->job.senders[JOB_ANSWERS], GUEST_ORDER_ANSWERS,
+                                  session_cell_fd(given, RUN_FD_TOOLS));
+    socket_sender_end(&run->job.senders[JOB_ANSWERS]);
     return true;
 }
 

@@ -58,16 +58,16 @@ static void begin_run(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
         return;
     }
-    if (run->description.endpoints) {
-        run_fail(run, RUN_FAILURE_DESCRIPTION, ENOTSUP, "reach endpoints from a container");
-        return;
-    }
     if (run->description.purpose == RUN_PURPOSE_PREPARE) {
         run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "report the preparations");
         return;
     }
     if (!run_tools_take(run, fds[RUN_FD_TOOLS])) {
         run_fail(run, RUN_FAILURE_INTERNAL, errno, "carry calls of tools");
+        return;
+    }
+    if (!run_endpoints_take(run, fds[RUN_FD_ENDPOINTS])) {
+        run_fail(run, RUN_FAILURE_INTERNAL, errno, "carry connections to endpoints");
         return;
     }
     bool session = run_message_is_session(&run->description);

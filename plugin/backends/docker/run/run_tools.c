@@ -36,7 +36,7 @@ bool run_tools_take(struct run *run, int socket)
     errno = ENOTSUP;
     run->waiting.limit_us = run->description.tools_wait_ms * 1000;
     return (run->description.tool_command || run_message_has_runner(&run->description)) &&
-           answer_sender_open(&run->job.answers, socket);
+           socket_sender_open(&run->job.senders[JOB_ANSWERS], GUEST_ORDER_ANSWERS, socket);
 }
 
 /* Is there a program whose time goes by? */
@@ -59,7 +59,7 @@ void run_measure(struct run *run)
 
 void run_wait_order(struct run *run, bool waits)
 {
-    if (!has_time(run) || !run->job.answers.order || waits == run->has_open_calls)
+    if (!has_time(run) || !run->job.senders[JOB_ANSWERS].order || waits == run->has_open_calls)
         return;
     run->has_open_calls = waits;
     if (!waits && run->waiting.waits && run->closed_us == 0)

@@ -14,8 +14,18 @@
 
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "base/cleanup.h"
+#include "guest/landlock.h"
 
 #define ALL_ACTIONS 5 /* seccomp_api_set(3): the building machine's kernel does not matter */
+
+static const struct {
+    enum seccomp_filter_kind kind;
+    const char *name;
+} guards[LANDLOCK_NETWORKS] = {
+    [LANDLOCK_NETWORK_NONE] = {SECCOMP_IN_GUARD, "guard"},
+    [LANDLOCK_NETWORK_ENDPOINTS] = {SECCOMP_IN_GUARD_WITH_ENDPOINTS, "guard_with_endpoints"},
+    [LANDLOCK_NETWORK_ALL] = {SECCOMP_IN_GUARD_WITH_NETWORK, "guard_with_network"},
+};
 
 static int stop(const char *what, int error)
 {
@@ -101,15 +111,13 @@ int main(int argument_count, char **arguments)
                           "#include \"guest/guest_filters.h\"\n\n");
     int result =
         write_filter(architecture, SECCOMP_IN_LIST, SCMP_ACT_ERRNO(ENOSYS), "list", output);
-    if (result == 0)
-        result = write_filter(architecture, SECCOMP_IN_GUARD, SCMP_ACT_ALLOW, "guard", output);
-    if (result == 0)
-        result = write_filter(architecture, SECCOMP_IN_GUARD_WITH_NETWORK, SCMP_ACT_ALLOW,
-                              "guard_with_network", output);
-    (void)fprintf(output,
-                  "const struct guest_filter guest_list = {COUNT_OF_list, list};\n"
-                  "const struct guest_filter guest_guards[2] = {\n    {COUNT_OF_guard, guard},\n"
-                  "    {COUNT_OF_guard_with_network, guard_with_network},\n};\n");
+    for (size_t i = 0; i < COUNT_OF(guards) && result == 0; i++)
+        result = write_filter(architecture, guards[i].kind, SCMP_ACT_ALLOW, guards[i].name, output);
+    (void)fprintf(output, "const struct guest_filter guest_list = {COUNT_OF_list, list};\n"
+                          "const struct guest_filter guest_guards[LANDLOCK_NETWORKS] = {\n");
+    for (size_t i = 0; i < COUNT_OF(guards); i++)
+        (void)fprintf(output, "    {COUNT_OF_%s, %s},\n", guards[i].name, guards[i].name);
+    (void)fprintf(output, "};\n");
     if (fclose(output) != 0 || result != 0)
         return stop("make the filters", result ? -result : errno);
     return EXIT_SUCCESS;

@@ -22,6 +22,7 @@ void call_init(struct call *call, const struct tool_host *host)
                           .run.stdin_fd = -1,
                           .word.checkpoint = CHECKPOINT_WORD_COUNT,
                           .tool_calls = {.inbox = {.wake_fd = -1}},
+                          .broker_run = BROKER_RUN_NONE,
                           .workspace = WORKSPACE_NONE};
     call->host_mistake = host_copy(host, &call->host);
     call->notes = json_array();
@@ -68,6 +69,8 @@ void call_clear(struct call *call)
     tool_calls_clear(&call->tool_calls);
     tool_flow_clear(&call->tool_flow);
     tool_list_clear(&call->tools);
+    broker_run_close(&call->broker_run);
+    network_log_clear(&call->network);
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         run_stream_clear(&call->late[i]);
     artifact_list_clear(&call->artifacts);

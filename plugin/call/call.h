@@ -19,6 +19,8 @@
 #include "call/findings.h"
 #include "call/input_files.h"
 #include "call/workspace.h"
+#include "endpoints/broker_client.h"
+#include "endpoints/network_log.h"
 #include "host/host.h"
 #include "policy/configuration.h"
 #include "policy/narrowing.h"
@@ -88,6 +90,8 @@ struct call {
     struct tool_list tools;         /* of context.tools: those that the request names */
     struct tool_calls tool_calls;   /* of its program */
     struct tool_flow tool_flow;     /* which of them it has called */
+    struct broker_run broker_run;   /* of its endpoints, from deliver_endpoints() to its end */
+    struct network_log network;     /* its program's requests to them */
     struct artifact_list artifacts; /* the files that it has left */
     struct session *session; /* whose cell it is; NULL: none, or one that is still to begin */
     struct cells_grant *cells_grant;  /* for its session (gate/cells_grant.h); NULL: none */

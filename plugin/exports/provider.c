@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "call/call.h"
 #include "call/call_registry.h"
+#include "endpoints/broker_client.h"
 #include "exports/manifest.h"
 #include "exports/prepare_query.h"
 #include "exports/status.h"
@@ -32,6 +33,7 @@ static void start_anew(void)
     admission_after_fork();
     approval_after_fork();
     backend_after_fork();
+    broker_after_fork();
     readiness_after_fork();
     configuration_after_fork();
     manifest_after_fork();
@@ -168,6 +170,7 @@ void tool_shutdown(void)
     call_cancel_all_and_wait();
     session_end_all();
     backend_stop_all();
+    broker_stop();
     approval_forget_all();
     readiness_forget();
     configuration_forget();

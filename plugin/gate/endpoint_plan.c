@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "policy/policy.h"
+#include "run/describe.h"
 
 #define NAMES_LIMIT 320
 
@@ -112,6 +113,16 @@ static bool choose(struct call *call, const char *name, struct error *error)
     return true;
 }
 
+/* Of a tunnel the program itself checks the certificate. */
+static bool show_authorities(struct call *call)
+{
+    static const char *const paths[] = {"/etc/ssl", "/usr/share/ca-certificates", NULL};
+    bool has_tunnel = false;
+    for (size_t i = 0; i < call->endpoint_count; i++)
+        has_tunnel |= call->endpoints[i]->order.tunnel;
+    return !has_tunnel || string_list_append_all(&call->description.read_only_paths, paths);
+}
+
 bool endpoint_plan(struct call *call, struct error *error)
 {
     char *const *names = call->request.endpoints;
@@ -123,7 +134,11 @@ bool endpoint_plan(struct call *call, struct error *error)
     for (; *names; names++)
         if (!choose(call, *names, error))
             return false;
-    return true;
+    describe_endpoints(&call->description);
+    if (show_authorities(call))
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
+    return false;
 }
 
 static void write_list(struct json_draft *draft, const char *name, char *const *list)

@@ -24,6 +24,7 @@
 #include "gate/cell.h"
 #include "gate/cells_grant.h"
 #include "gate/decision.h"
+#include "gate/endpoint_delivery.h"
 #include "gate/endpoint_plan.h"
 #include "gate/offer_hint.h"
 #include "gate/tool_gate.h"
@@ -189,6 +190,7 @@ static bool check_readiness(struct call *call, struct error *error)
         .language = call->language,
         .image = call->description.image.name,
         .network = call->request.network,
+        .endpoints = call->endpoint_count > 0,
         .pull = policy->images.pull,
         .workspace = call->context.workspace,
         .workspace_id = call->workspace.id,
@@ -266,22 +268,17 @@ static bool check_input_files(struct call *call, struct error *error)
     return !has_input_files(call) || (input_files_check(call, error) && hash_request(call, error));
 }
 
-/* Endpoints are planned and decided about, but nothing serves them yet: what does takes this
- * function away, and its line in judge(). */
-static bool refuse_endpoints(const struct call *call, struct error *error)
+/* Without the broker nobody need be asked. */
+static bool check_broker(const struct call *call, struct error *error)
 {
-    if (call->endpoint_count == 0)
-        return true;
-    error_set(error, ERROR_NOT_SUPPORTED, "request: /endpoints: endpoints are not served yet");
-    error_set_hint(error, "leave endpoints out");
-    return false;
+    return call->endpoint_count == 0 || broker_exists(error);
 }
 
 /* All stages before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
     return apply_policy(call, error) && host_is_sound(&call->host, call->host_mistake, error) &&
-           capability_check(call, error) && refuse_endpoints(call, error) &&
+           capability_check(call, error) && check_broker(call, error) &&
            check_input_files(call, error) && check_readiness(call, error) &&
            check_content(call, error);
 }
@@ -421,8 +418,11 @@ static bool run_program(struct call *call, struct error *error)
     output_capture_init(&call->run.errors.capture, (size_t)call->limits.stderr_bytes.default_value);
     if (call->description.tools && !tool_gate_begin(call, error))
         return false;
+    call->run.endpoints_fd = TAKE_FD(call->broker_run.intake);
     bool ended = execute(call, error);
+    close_fd(TAKE_FD(call->run.endpoints_fd));
     tool_gate_end(call);
+    endpoints_end(call);
     if (call->tool_calls.made > TOOL_ROWS_LIMIT)
         call_note(call, "the program has made %llu calls of tools, of which the first are listed",
                   (unsigned long long)call->tool_calls.made);
@@ -460,8 +460,8 @@ static bool is_wanted(struct call *call, struct error *error)
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        begin_call,       judge,           obtain_approval, take_edit,   enter_admission,
-        input_files_open, deliver_secrets, record_start,    run_program,
+        begin_call,       judge,           obtain_approval,   take_edit,    enter_admission,
+        input_files_open, deliver_secrets, deliver_endpoints, record_start, run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)

@@ -175,6 +175,16 @@ static void write_calls(struct json_draft *draft, const char *name, const struct
     tool_calls_write(&result->call->tool_calls, name, draft);
 }
 
+static bool has_network(const struct result *result)
+{
+    return result->call->endpoint_count > 0;
+}
+
+static void write_network(struct json_draft *draft, const char *name, const struct result *result)
+{
+    network_log_write(&result->call->network, draft, name);
+}
+
 static bool was_decided(const struct result *result)
 {
     return result->call->approval.decision[0] != '\0';
@@ -333,6 +343,16 @@ static const struct result_member members[] = {
      .write = write_calls,
      .is_given = has_calls,
      .brief = true},
+    {.name = "network",
+     .type = RESULT_OPEN_ARRAY,
+     .optional = true,
+     .description = "the program's requests to its endpoints, the first 100: endpoint, method, "
+                    "path, query_sha256, status, decision, reason, bytes_out, bytes_in, "
+                    "duration_ms",
+     .write = write_network,
+     .is_given = has_network,
+     .brief = true,
+     .audited = true},
     {.name = "approval",
      .type = RESULT_OBJECT,
      .nullable = true,

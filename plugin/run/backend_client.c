@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 
 #include "base/deadline.h"
-#include "base/write_fully.h"
 #include "program/backend_program.h"
+#include "program/sealed_message.h"
 #include "protocol/channel.h"
 #include "protocol/session.h"
 #include "protocol/session_cell.h"
@@ -98,18 +98,10 @@ int backend_describe(const struct run_description *description, struct error *er
     unsigned char *message = run_description_encode(description, &length);
     if (!message)
         return error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
-    CLEANUP_CLOSE int fd = memfd_create("code-execute-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    bool written = fd >= 0 && write_fully(fd, message, length);
-    int error_number = errno;
+    int fd = sealed_message_open("code-execute-run", message, length, error);
     explicit_bzero(message, length);
     free(message);
-    if (!written)
-        return error_set_errno(error, ERROR_BACKEND_FAILED, error_number,
-                               "cannot create a memory file for the run");
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
-        return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
-                               "the run's memory file cannot be sealed");
-    return TAKE_FD(fd);
+    return fd;
 }
 
 int backend_output_pipe(int *ret_read, int *ret_write, struct error *error)

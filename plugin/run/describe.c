@@ -60,6 +60,12 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
     return filled;
 }
 
+void describe_endpoints(struct run_description *ret)
+{
+    ret->endpoints = 1;
+    ret->required |= LAYER_BIT(LAYER_ENDPOINT_BROKER);
+}
+
 bool describe_text(const char *text, char **ret)
 {
     *ret = strdup(text ? text : "");
@@ -142,6 +148,8 @@ bool describe_trial(const struct trial_subject *subject, struct run_description 
         !describe_text(subject->workspace, &description.workspace) ||
         !string_list_append(&description.argv, program))
         return false;
+    if (subject->endpoints)
+        describe_endpoints(&description);
     description.image.pull = subject->pull;
     description.workspace_id = subject->workspace_id;
     *ret = description;

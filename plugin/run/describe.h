@@ -53,11 +53,14 @@ struct trial_subject {
     const struct policy_language *language; /* NULL: the layers alone, with "sh" as the program */
     const char *image;                      /* NULL: there is none */
     bool network;
+    bool endpoints;        /* the program reaches some */
     enum run_pull pull;    /* of the image */
     const char *workspace; /* NULL: there is none */
     struct directory_id workspace_id;
 };
 
+/* The program reaches endpoints, or does not run. */
+void describe_endpoints(struct run_description *ret);
 /* A description that applies every layer and looks the language's program up, and runs nothing.
  * true and *ret (run_description_clear()), or false when out of memory. */
 bool describe_trial(const struct trial_subject *subject, struct run_description *ret);

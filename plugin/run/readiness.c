@@ -21,6 +21,7 @@ struct remembered {
     char language[32];
     char image[RUN_IMAGE_LIMIT + 1];
     bool network;
+    bool endpoints;
     uint64_t workspace_device;    /* a kernel that can show one of its directories can show another
                                    */
     char image_id[IMAGE_ID_SIZE]; /* the result; no part of the key */
@@ -34,6 +35,7 @@ static struct remembered key_of(const struct trial_subject *subject)
 {
     struct remembered key = {.mode = subject->mode,
                              .network = subject->network,
+                             .endpoints = subject->endpoints,
                              .workspace_device = subject->workspace_id.device};
     memcpy(key.policy_sha256, subject->policy->sha256, sizeof(key.policy_sha256));
     (void)snprintf(key.language, sizeof(key.language), "%s", subject->language->name);
@@ -45,7 +47,7 @@ static struct remembered key_of(const struct trial_subject *subject)
 static bool has_key(const struct remembered *one, const struct remembered *other)
 {
     return one->mode == other->mode && one->network == other->network &&
-           one->workspace_device == other->workspace_device &&
+           one->endpoints == other->endpoints && one->workspace_device == other->workspace_device &&
            strcmp(one->language, other->language) == 0 && strcmp(one->image, other->image) == 0 &&
            strcmp(one->policy_sha256, other->policy_sha256) == 0;
 }

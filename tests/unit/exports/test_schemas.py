@@ -207,7 +207,7 @@ class Schemas(unittest.TestCase):
     def test_output_requires_all_but_what_few_have(self):
         def check(schema):
             if "properties" in schema:
-                self.assertEqual(sorted(schema["required"]), sorted(set(schema["properties"]) - {"traceparent", "session", "calls"}))
+                self.assertEqual(sorted(schema["required"]), sorted(set(schema["properties"]) - {"traceparent", "session", "calls", "network"}))
                 for member in schema["properties"].values():
                     check(member)
         check(OUTPUT)
@@ -220,7 +220,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(list(OUTPUT["properties"]), [
             "status", "stdout", "stderr", "exit_code", "signal", "timed_out", "truncated",
             "duration_ms", "queued_ms", "mode", "policy_sha256", "run_id", "traceparent", "cause", "usage", "limits", "isolation", "files",
-            "files_omitted", "results", "results_omitted", "exception", "session", "calls", "approval", "notes", "error"])
+            "files_omitted", "results", "results_omitted", "exception", "session", "calls", "network", "approval", "notes", "error"])
         self.assertEqual(OUTPUT["properties"]["status"]["enum"], [
             "completed", "timeout", "killed", "cancelled", "denied", "pending", "error"])
         self.assertEqual(OUTPUT["properties"]["cause"]["enum"], MANIFEST["causes"] + [None])

@@ -16,7 +16,6 @@
 #include "base/deadline.h"
 #include "base/lock.h"
 #include "program/backend_program.h"
-#include "program/sealed_message.h"
 #include "protocol/channel.h"
 #include "protocol/egress_event.h"
 

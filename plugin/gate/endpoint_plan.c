@@ -131,10 +131,10 @@ bool endpoint_plan(struct call *call, struct error *error)
         return true;
     if (!can_have_endpoints(call, error))
         return false;
+    describe_endpoints(&call->description);
     for (; *names; names++)
         if (!choose(call, *names, error))
             return false;
-    describe_endpoints(&call->description);
     if (show_authorities(call))
         return true;
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");

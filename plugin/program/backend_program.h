@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -44,3 +45,9 @@ void backend_program_kill(struct backend_program *program);
 
 /* Closes the descriptors of a program that has ended, or belongs to another process. */
 void backend_program_forget(struct backend_program *program);
+
+/* A message to such a program in a memory file that nobody can change any more, so that what is
+ * checked is what is read (sealed_message.c). name: of the file, for people who look at
+ * descriptors. The bytes stay the caller's to wipe. A new descriptor, CLOEXEC; -1 with
+ * BACKEND_FAILED. */
+int sealed_message_open(const char *name, const void *bytes, size_t length, struct error *error);

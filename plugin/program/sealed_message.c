@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages in sealed memory files. Runs in the gateway, on any thread. */
-#include "program/sealed_message.h"
+#include "program/backend_program.h"
 
 #include <errno.h>
 #include <fcntl.h>

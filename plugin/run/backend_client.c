@@ -19,7 +19,6 @@
 
 #include "base/deadline.h"
 #include "program/backend_program.h"
-#include "program/sealed_message.h"
 #include "protocol/channel.h"
 #include "protocol/session.h"
 #include "protocol/session_cell.h"

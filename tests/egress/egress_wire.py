@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages between plugin and broker of endpoints, as protocol/egress_order.h and egress_event.h have them."""
+import pathlib
+import re
 import struct
 
-PROTOCOL_VERSION = 19
+PROTOCOL_VERSION = int(re.search(r"#define PROTOCOL_VERSION +(\d+)", (pathlib.Path(__file__).parents[2] / "plugin/protocol/run_event.h").read_text())[1])
 AUTHS = ("none", "bearer", "basic", "header", "query")
 EVENTS = (None, "ready", "refused", "record", "closed")
 DECISIONS = ("allowed", "denied", "budget_exhausted", "failed")

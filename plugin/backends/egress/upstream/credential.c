@@ -2,7 +2,7 @@
 /* Owns the rendered forms of credentials: see credential.h. Runs in the broker. */
 #include "backends/egress/upstream/credential.h"
 
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,36 +20,51 @@ static void wipe_text(char **text)
 
 #define CLEANUP_SECRET_TEXT CLEANUP(wipe_text)
 
-static char *joined(const char *first, const struct egress_endpoint *endpoint)
+char *secret_join(const char *first, ...)
 {
-    char *text = NULL;
-    const struct wire_bytes *credential = &endpoint->credential;
-    return asprintf(&text, "%s%.*s", first, (int)credential->length, credential->bytes) < 0 ? NULL
-                                                                                            : text;
+    va_list parts;
+    size_t length = 1;
+    va_start(parts, first);
+    for (const char *part = first; part; part = va_arg(parts, const char *))
+        length += strlen(part);
+    va_end(parts);
+    char *whole = malloc(length);
+    if (!whole)
+        return NULL;
+    char *next = whole;
+    va_start(parts, first);
+    for (const char *part = first; part; part = va_arg(parts, const char *))
+        next = stpcpy(next, part);
+    va_end(parts);
+    return whole;
+}
+
+/* With a NUL behind it; it has none inside. */
+static char *credential_text(const struct egress_endpoint *endpoint)
+{
+    return strndup((const char *)endpoint->credential.bytes, endpoint->credential.length);
 }
 
 /* "user:password" of basic. */
 static char *pair(const struct egress_endpoint *endpoint)
 {
-    CLEANUP_FREE char *user = NULL;
-    if (asprintf(&user, "%s:", endpoint->auth_name) < 0) {
-        user = NULL;
-        return NULL;
-    }
-    return joined(user, endpoint);
+    CLEANUP_SECRET_TEXT char *text = credential_text(endpoint);
+    return text ? secret_join(endpoint->auth_name, ":", text, NULL) : NULL;
 }
 
 static char *header_value(const struct egress_endpoint *endpoint)
 {
+    CLEANUP_SECRET_TEXT char *text = credential_text(endpoint);
+    if (!text)
+        return NULL;
     if (endpoint->auth == EGRESS_AUTH_HEADER)
-        return joined(endpoint->auth_prefix, endpoint);
+        return secret_join(endpoint->auth_prefix, text, NULL);
     if (endpoint->auth == EGRESS_AUTH_BEARER)
-        return joined("Bearer ", endpoint);
+        return secret_join("Bearer ", text, NULL);
     CLEANUP_SECRET_TEXT char *plain = pair(endpoint);
     CLEANUP_SECRET_TEXT char *encoded =
         plain ? base64_encode((const unsigned char *)plain, strlen(plain)) : NULL;
-    char *value = NULL;
-    return !encoded || asprintf(&value, "Basic %s", encoded) < 0 ? NULL : value;
+    return encoded ? secret_join("Basic ", encoded, NULL) : NULL;
 }
 
 bool credential_headers(const struct egress_endpoint *endpoint, struct curl_slist **list)
@@ -69,12 +84,9 @@ char *credential_query(const struct egress_endpoint *endpoint, const char *query
     CLEANUP_SECRET_TEXT char *value = percent_encode(credential->bytes, credential->length);
     CLEANUP_FREE char *name =
         percent_encode((const unsigned char *)endpoint->auth_name, strlen(endpoint->auth_name));
-    char *whole = NULL;
-    if (!value || !name ||
-        asprintf(&whole, "%s%s%s=%s", query ? query : "", query && *query ? "&" : "", name, value) <
-            0)
+    if (!value || !name)
         return NULL;
-    return whole;
+    return secret_join(query ? query : "", query && *query ? "&" : "", name, "=", value, NULL);
 }
 
 bool credential_redact(const struct egress_endpoint *endpoint, struct redaction *redaction)

@@ -9,6 +9,9 @@
 #include "protocol/egress_order.h"
 #include "redaction/redaction.h"
 
+/* A new text of the parts, up to NULL; NULL when out of memory. It makes no copies on its way, as
+ * asprintf() does. The caller wipes it. */
+char *secret_join(const char *first, ...) __attribute__((sentinel));
 /* Adds the header that carries it, where one does; false when out of memory. */
 bool credential_headers(const struct egress_endpoint *endpoint, struct curl_slist **list);
 /* The whole query with the parameter that carries it, where one does; "" for none. New, the

@@ -43,11 +43,9 @@ void header_list_free(struct curl_slist *list)
 
 bool header_list_add(struct curl_slist **list, const char *name, const char *value)
 {
-    CLEANUP_FREE char *line = NULL;
-    if (asprintf(&line, "%s: %s", name, value) < 0) {
-        line = NULL;
+    CLEANUP_FREE char *line = secret_join(name, ": ", value, NULL);
+    if (!line)
         return false;
-    }
     struct curl_slist *longer = curl_slist_append(*list, line);
     explicit_bzero(line, strlen(line));
     if (longer)
@@ -213,13 +211,12 @@ static bool add_fixed_headers(struct transfer *transfer, const struct transfer_r
 static char *make_url(const struct transfer_request *request)
 {
     size_t base = strlen(request->endpoint->base_url);
-    char *url = NULL;
     while (base > 0 && request->endpoint->base_url[base - 1] == '/')
         base--;
+    CLEANUP_FREE char *place = strndup(request->endpoint->base_url, base);
     CLEANUP_FREE char *query = credential_query(request->endpoint, request->query);
-    if (!query || asprintf(&url, "%.*s%s%s%s", (int)base, request->endpoint->base_url,
-                           request->path, *query ? "?" : "", query) < 0)
-        url = NULL;
+    char *url =
+        place && query ? secret_join(place, request->path, *query ? "?" : "", query, NULL) : NULL;
     if (query)
         explicit_bzero(query, strlen(query));
     return url;

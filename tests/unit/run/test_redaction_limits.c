@@ -47,6 +47,28 @@ START_TEST(names_and_counts_what_it_found)
 }
 END_TEST
 
+/* With every cut, each byte goes out as soon as no value can begin with it, and none of a value. */
+START_TEST(releases_what_no_value_begins_with)
+{
+    static const char input[] = "a1b12c123d1234e1123";
+    struct error error;
+    CLEANUP(free_redaction) struct redaction *redaction = redaction_new();
+    ck_assert(redaction_add(redaction, "x", "1234", 4, &error));
+    struct text output = {.length = 0};
+    struct redaction_stream stream = {.redaction = redaction};
+    for (size_t i = 0; i < sizeof(input) - 1; i++) {
+        redaction_feed(&stream, input + i, 1, append, &output);
+        redaction_release(&stream, append, &output);
+        if (strchr("bcde", input[i]))
+            ck_assert_int_eq(output.bytes[output.length - 1], input[i]);
+    }
+    ck_assert_int_eq(output.bytes[output.length - 1], '1'); /* "123" may go on */
+    redaction_flush(&stream, append, &output);
+    append(&output, "", 1);
+    ck_assert_str_eq(output.bytes, "a1b12c123d[redacted:x]e1123");
+}
+END_TEST
+
 /* A NUL cannot come from a program's environment, but from a file. */
 START_TEST(takes_out_a_value_with_a_nul)
 {
@@ -169,6 +191,7 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("redaction limits")};
     tcase_add_test(cases[0], names_and_counts_what_it_found);
+    tcase_add_test(cases[0], releases_what_no_value_begins_with);
     tcase_add_test(cases[0], takes_out_a_value_with_a_nul);
     tcase_add_test(cases[0], takes_what_was_put_into_its_room);
     tcase_add_test(cases[0], does_not_look_for_short_values);

@@ -103,7 +103,7 @@ def test_a_credential_that_is_echoed():
 
 
 def test_a_credential_across_pieces():
-    pieces = threading.Event()
+    pieces, seen = threading.Event(), []
 
     def respond(request):
         def slowly(connection):
@@ -111,7 +111,7 @@ def test_a_credential_across_pieces():
             for index, letter in enumerate("<" + TOKEN + ">"):
                 connection.sendall(b"1\r\n" + letter.encode() + b"\r\n")
                 if index == len(TOKEN) // 2:
-                    pieces.wait(broker.PATIENCE)  # until the program has seen what was before
+                    seen.append(pieces.wait(broker.PATIENCE / 2))  # until the program has seen what was before
             connection.sendall(b"0\r\n\r\n")
             return True
         return slowly
@@ -124,6 +124,7 @@ def test_a_credential_across_pieces():
                 begin += connection.recv(65536)
             pieces.set()
             whole = begin + broker.read_all(connection)
+        tap.equal(seen, [True], "what no credential begins with is not held back")
         tap.lacks(whole.decode(), TOKEN)
         tap.lacks(whole.decode(), TOKEN[:8], "its beginning")
         tap.contains(whole.decode(), "[redacted:api]")
@@ -236,12 +237,12 @@ def test_an_answer_that_grows_beyond_its_limit():
 
 
 def test_events_come_as_they_are_sent():
-    go_on = threading.Event()
+    go_on, seen = threading.Event(), []
 
     def respond(_):
         def stream(connection):
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
-            go_on.wait(broker.PATIENCE)
+            seen.append(go_on.wait(broker.PATIENCE / 2))
             connection.sendall(b"3\r\ntwo\r\n0\r\n\r\n")
             return True
         return stream
@@ -253,6 +254,7 @@ def test_events_come_as_they_are_sent():
         tap.equal(got.read(3), b"one", "before the second is sent")
         go_on.set()
         tap.equal(got.read(), b"two")
+        tap.equal(seen, [True])
         connection.close()
 
 

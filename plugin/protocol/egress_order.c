@@ -242,7 +242,7 @@ bool egress_order_decode(const unsigned char *message, size_t length, struct egr
     return true;
 }
 
-void egress_endpoint_clear(struct egress_endpoint *endpoint)
+static void egress_endpoint_clear(struct egress_endpoint *endpoint)
 {
     if (endpoint->credential.bytes)
         explicit_bzero(endpoint->credential.bytes, endpoint->credential.length);

@@ -106,5 +106,3 @@ unsigned char *egress_order_encode(const struct egress_order *order, size_t *ret
 bool egress_order_decode(const unsigned char *message, size_t length, struct egress_order *ret);
 /* Wipes and releases. */
 void egress_order_clear(struct egress_order *order);
-/* The same for one endpoint, which is empty then. */
-void egress_endpoint_clear(struct egress_endpoint *endpoint);

@@ -24,6 +24,8 @@
 
 #include "inside_files.h"
 
+#define LEFT_SECONDS 60
+
 static int open_descriptors(void)
 {
     int count = 0;
@@ -97,11 +99,13 @@ static void tell_domains(const char *path)
 }
 
 /* For the end of the run to find. */
+/* The run is to end it. Where a control has taken away what does, it ends by itself. */
 static void leave_process(void)
 {
     if (fork() != 0)
         return;
     (void)setsid();
+    (void)alarm(LEFT_SECONDS);
     for (;;)
         (void)pause();
 }

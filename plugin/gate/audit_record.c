@@ -129,6 +129,7 @@ void audit_record_end(const struct call *call, const struct error *error)
     result_settle(call, error, &result);
     result_members_audit(&record, &result);
     artifact_list_audit(&record, "files_out", &call->artifacts);
+    network_log_write(&call->network, &record, "endpoint_requests");
     json_draft_integer(&record, "stdout_bytes", (int64_t)call->run.output.capture.total);
     json_draft_integer(&record, "stderr_bytes", (int64_t)call->run.errors.capture.total);
     json_draft_string(&record, "error", error ? error_code_name(error->code) : NULL);

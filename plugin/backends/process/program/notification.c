@@ -10,10 +10,10 @@
 
 #include "base/cleanup.h"
 
-/* The kernel's structs may be longer than those that this was built with, and want zeroes. */
 #define ANSWER_ROOM  256
 #define ANSWER_TRIES 8
 
+/* The kernel's structs may be longer than those that this was built with, and want zeroes. */
 static void *allocate(size_t kernel_size, size_t own_size)
 {
     return calloc(1, kernel_size > own_size ? kernel_size : own_size);

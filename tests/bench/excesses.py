@@ -12,6 +12,7 @@ import cases
 from gateway import Absent, Gateway
 
 MIB = 1 << 20
+ABSENT = 3  # exit status: the reason is on standard error
 LIMITS = {"memory_bytes": 256 * MIB, "processes": 64, "scratch_bytes": 64 * MIB, "wall_ms": 20000}
 # Of each: the unit, the cause that is expected, and the program. Several processes at once, as one alone has setrlimit(2) against it.
 PROGRAMS = {
@@ -58,7 +59,7 @@ def excess(gateway, name, rounds):
 
 def measured(rounds):
     with Gateway() as gateway:
-        gateway.use_policy(*({**policy, "limits": {name: {"default": value} for name, value in LIMITS.items()}} for policy in cases.UNPRIVILEGED))
+        gateway.use_policy(*({**policy, "limits": {name: {"default": value} for name, value in LIMITS.items()}} for policy in cases.UNPRIVILEGED_COLD))
         return {name: excess(gateway, name, rounds) for name in PROGRAMS}
 
 
@@ -68,8 +69,10 @@ def excesses(rounds=20):
         raise Absent("hiding the control groups takes root")
     done = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh", sys.executable,
                            pathlib.Path(__file__), str(rounds)], capture_output=True, text=True)
+    if done.returncode == ABSENT or done.stderr.startswith(("unshare:", "mount:")):
+        raise Absent(done.stderr.strip())
     if done.returncode != 0:
-        raise Absent(done.stderr.strip().splitlines()[-1] if done.stderr else "no mount namespace")
+        raise RuntimeError(done.stderr)
     return json.loads(done.stdout)
 
 
@@ -80,4 +83,8 @@ def lines(told):
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(int(sys.argv[1]))))
+    try:
+        print(json.dumps(measured(int(sys.argv[1]))))
+    except Absent as reason:
+        print(reason, file=sys.stderr)
+        sys.exit(ABSENT)

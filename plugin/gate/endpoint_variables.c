@@ -105,7 +105,9 @@ static char in_variable(char character)
 {
     if (character == '-')
         return '_';
-    return character >= 'a' && character <= 'z' ? (char)(character - 'a' + 'A') : character;
+    if (character < 'a' || character > 'z')
+        return character;
+    return (char)(character & ~('a' ^ 'A'));
 }
 
 /* CODE_EXECUTE_ENDPOINT_NAME, in capitals, with "_" for "-". */

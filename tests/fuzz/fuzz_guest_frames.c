@@ -14,7 +14,8 @@ struct found {
 static bool is_output(unsigned int kind)
 {
     return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS ||
-           kind == GUEST_FILES || kind == GUEST_LATE_STDOUT || kind == GUEST_LATE_STDERR;
+           kind == GUEST_FILES || kind == GUEST_LATE_STDOUT || kind == GUEST_LATE_STDERR ||
+           kind == GUEST_ENDPOINTS;
 }
 
 static void add(struct found *found, unsigned int kind, const uint8_t *bytes, size_t length)

@@ -266,7 +266,7 @@ def test_a_process_left_behind_calls_in_a_later_cell():
     """Between two cells, or in one that has no tools, it cannot; then its call is that of the cell under way."""
     use()
     for language in SHELLS:
-        session = begin("(until tool add 2>&1 | grep -q 'has no tools'; do :; done; echo none >seen; until [ -e go ]; do :; done; tool add '{\"x\": 7}' >seen2) &", language=language)
+        session = begin("(until tool add 2>&1 | grep -q 'has no tools'; do :; done; echo none >told; mv told seen; until [ -e go ]; do :; done; tool add '{\"x\": 7}' >seen2) &", language=language)
         tap.equal(printed("until [ -e seen ]; do :; done; cat seen", session, wanted=[], language=language), "none\n")
         host, result = cell("touch go; wait; cat seen2", session, language=language)
         tap.equal((result["stdout"], [call["arguments"] for _, call, _ in host.calls], len(result["calls"])), ("8\n", [{"x": 7}], 1), result)

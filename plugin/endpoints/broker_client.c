@@ -25,6 +25,7 @@
 
 static struct {
     pthread_mutex_t mutex;
+    uint64_t generation; /* counts its starts */
     struct backend_program program;
 } broker = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -61,19 +62,28 @@ static bool make_sockets(int ret_events[2], int ret_intake[2], struct error *err
     return false;
 }
 
-/* A broker that died since the last run is started once more; one that dies again is an error. */
-static bool send_order(const int fds[EGRESS_FD_COUNT], struct error *error)
+/* Called with the mutex held. */
+static bool ensure_started(struct error *error)
 {
-    const char order = CONTROL_ENDPOINTS;
+    if (backend_program_is_ours(&broker.program))
+        return true;
+    backend_program_forget(&broker.program);
+    broker.generation++;
+    return backend_program_start(PROGRAM, &broker.program, error) == 0;
+}
+
+/* A broker that died since the last run is started once more; one that dies again is an error. */
+static bool send_order(const int fds[EGRESS_FD_COUNT], uint64_t *ret_generation,
+                       struct error *error)
+{
     HOLD_LOCK(broker.mutex);
     for (int attempt = 0; attempt < 2; attempt++) {
-        if (!backend_program_is_ours(&broker.program)) {
-            backend_program_forget(&broker.program);
-            if (backend_program_start(PROGRAM, &broker.program, error) != 0)
-                return false;
-        }
-        if (channel_send(broker.program.control, &order, sizeof(order), fds, EGRESS_FD_COUNT) == 0)
+        if (!ensure_started(error))
+            return false;
+        if (backend_program_order(&broker.program, CONTROL_ENDPOINTS, fds, EGRESS_FD_COUNT) == 0) {
+            *ret_generation = broker.generation;
             return true;
+        }
         if (errno != EPIPE && errno != ECONNRESET) {
             error_set_errno(error, ERROR_BACKEND_FAILED, errno,
                             "the broker of endpoints does not accept the run");
@@ -83,6 +93,14 @@ static bool send_order(const int fds[EGRESS_FD_COUNT], struct error *error)
     }
     error_set(error, ERROR_BACKEND_FAILED, "the broker of endpoints exits as soon as it starts");
     return false;
+}
+
+/* One that does not answer would not answer the next call either, which gets another one. */
+static void give_up(uint64_t generation)
+{
+    HOLD_LOCK(broker.mutex);
+    if (broker.generation == generation)
+        backend_program_kill(&broker.program);
 }
 
 enum waiting { WAITING_READABLE, WAITING_CANCELLED, WAITING_OVER };
@@ -111,7 +129,7 @@ static bool receive_event(int events, struct egress_event *ret)
     return length > 0 && egress_event_decode(message, (size_t)length, ret);
 }
 
-static bool await_ready(int events, int cancel_fd, struct error *error)
+static bool await_ready(int events, int cancel_fd, uint64_t generation, struct error *error)
 {
     CLEANUP(egress_event_clear) struct egress_event event = {0};
     switch (await_event(events, cancel_fd, monotonic_ms() + REGISTER_LIMIT_MS)) {
@@ -119,6 +137,7 @@ static bool await_ready(int events, int cancel_fd, struct error *error)
         error_set(error, ERROR_CANCELLED, "cancelled while its endpoints were prepared");
         return false;
     case WAITING_OVER:
+        give_up(generation);
         error_set(error, ERROR_BACKEND_FAILED, "the broker of endpoints does not answer");
         return false;
     case WAITING_READABLE:
@@ -159,11 +178,12 @@ bool broker_register(const struct egress_order *order, int cancel_fd, struct bro
         [EGRESS_FD_ORDER] = memfd,
         [EGRESS_FD_INTAKE] = their_intake,
     };
-    if (!made || !send_order(fds, error))
+    uint64_t generation = 0;
+    if (!made || !send_order(fds, &generation, error))
         return false;
     /* Its end is seen only once no copy of the other end is left. */
     close_fd(TAKE_FD(their_events));
-    if (!await_ready(run.events, cancel_fd, error))
+    if (!await_ready(run.events, cancel_fd, generation, error))
         return false;
     *ret = run;
     run = (struct broker_run)BROKER_RUN_NONE;

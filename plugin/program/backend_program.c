@@ -27,6 +27,7 @@
 #include "protocol/run_event.h"
 
 #define HELLO_TIMEOUT_MS  10000
+#define ORDER_TIMEOUT_MS  10000
 #define ENDING_TIMEOUT_MS 500
 #define STOP_TIMEOUT_MS   5000
 /* Above the descriptors that posix_spawn's actions put in place, so that none of them overwrites
@@ -219,6 +220,26 @@ static void kill_and_await(const struct backend_program *program)
 {
     send_kill(program->pidfd);
     (void)await_end(program, STOP_TIMEOUT_MS);
+}
+
+int backend_program_order(const struct backend_program *program, char order, const int *fds,
+                          size_t fd_count)
+{
+    uint64_t deadline = monotonic_ms() + ORDER_TIMEOUT_MS;
+    for (;;) {
+        if (channel_send(program->control, &order, sizeof(order), fds, fd_count) == 0)
+            return 0;
+        if (errno != EAGAIN)
+            return -1;
+        struct pollfd writable = {.fd = program->control, .events = POLLOUT};
+        int timeout = deadline_poll_timeout(deadline);
+        if (timeout == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        if (poll(&writable, 1, timeout) < 0 && errno != EINTR)
+            return -1;
+    }
 }
 
 void backend_program_stop(struct backend_program *program)

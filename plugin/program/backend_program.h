@@ -32,6 +32,12 @@ bool backend_program_is_ours(const struct backend_program *program);
 /* Starts it and waits for its hello, 10 s at most; -1 with error BACKEND_UNAVAILABLE. */
 int backend_program_start(const char *name, struct backend_program *ret, struct error *error);
 
+/* One byte with descriptors, which stay the caller's. The socket's buffer holds some hundred
+ * orders: with more at once, one waits for the program to take those before it, 10 s at most. 0, or
+ * -1 with errno: EPIPE or ECONNRESET where the program has ended. */
+int backend_program_order(const struct backend_program *program, char order, const int *fds,
+                          size_t fd_count);
+
 /* Closes the control socket, which ends it and all its runs, and waits for that; killed after 5 s.
  * Nothing where it is not running. */
 void backend_program_stop(struct backend_program *program);

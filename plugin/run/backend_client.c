@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -23,7 +22,6 @@
 #include "protocol/session.h"
 #include "protocol/session_cell.h"
 
-#define SEND_TIMEOUT_MS   10000
 #define ANSWER_TIMEOUT_MS 250
 /* The most that may lie unread before the plugin stops asking a backend that does not read. The
  * rest of the socket's room is for runs. */
@@ -129,28 +127,6 @@ static int open_nowhere(struct error *error)
                    : error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot open /dev/null");
 }
 
-/* The socket's buffer holds some hundred orders. With more calls at once, one waits for the backend
- * to take those before it, but not for ever. */
-static int send_order(int control, const int fds[RUN_FD_COUNT])
-{
-    const char order = CONTROL_RUN;
-    uint64_t deadline = monotonic_ms() + SEND_TIMEOUT_MS;
-    for (;;) {
-        if (channel_send(control, &order, sizeof(order), fds, RUN_FD_COUNT) == 0)
-            return 0;
-        if (errno != EAGAIN)
-            return -1;
-        struct pollfd writable = {.fd = control, .events = POLLOUT};
-        int timeout = deadline_poll_timeout(deadline);
-        if (timeout == 0) {
-            errno = EAGAIN;
-            return -1;
-        }
-        if (poll(&writable, 1, timeout) < 0 && errno != EINTR)
-            return -1;
-    }
-}
-
 /* Called with the mutex held. */
 static int ensure_started(struct backend *backend, struct error *error)
 {
@@ -171,7 +147,7 @@ static int send_run(struct backend *backend, const int fds[RUN_FD_COUNT], uint64
     for (int attempt = 0; attempt < 2; attempt++) {
         if (ensure_started(locked, error) != 0)
             return -1;
-        if (send_order(locked->program.control, fds) == 0) {
+        if (backend_program_order(&locked->program, CONTROL_RUN, fds, RUN_FD_COUNT) == 0) {
             *ret_generation = locked->generation;
             return 0;
         }

@@ -394,6 +394,20 @@ while time.monotonic() < end:
     tap.equal(succeeded(run(GET + "print(ask('/repos/acme/site/issues')[0])"))["stdout"], "200\n", "the next run has another")
 
 
+def test_a_broker_that_does_not_answer_is_replaced():
+    """What it lets a call wait for is the same in every mode."""
+    if MODE != "process":
+        raise tap.Skip("this is the gateway's part, and was tried in process mode")
+    succeeded(run("0"))
+    [broker] = brokers()
+    os.kill(broker, signal.SIGSTOP)
+    code, result = run("0")
+    tap.equal((code, result["error"]["code"]), (NOT_RUN, "backend_failed"), result)
+    tap.contains(result["error"]["message"], "does not answer")
+    tap.eventually(lambda: name_of(broker) is None, "it is gone")
+    tap.equal(succeeded(run(GET + "print(ask('/repos/acme/site/issues')[0])"))["stdout"], "200\n", "the next run has another")
+
+
 def test_the_broker_ends_with_the_gateway():
     succeeded(run("0"))
     [broker] = brokers()

@@ -78,6 +78,13 @@ static void reset(struct relay_connection *connection)
     connection->reset_due = true;
 }
 
+void relay_reset_all(struct connection_relay *relay)
+{
+    for (size_t i = 0; i < RELAY_CONNECTIONS; i++)
+        if (relay->connections[i].fd >= 0)
+            reset(&relay->connections[i]);
+}
+
 /* Owns fd from now on, in any case. */
 static bool begin(struct connection_relay *relay, struct relay_connection *connection, int fd,
                   uint32_t number)

@@ -75,6 +75,9 @@ bool relay_has_place(const struct connection_relay *relay);
 /* Takes a connected socket, where there is a place. */
 void relay_add(struct connection_relay *relay, int fd);
 
+/* Ends all connections in both directions, and the other side hears of it. */
+void relay_reset_all(struct connection_relay *relay);
+
 /* Behind POLLIN on the relay's epoll: notes which sockets can be read, and writes to those that can
  * take more what waits for them. */
 void relay_serve(struct connection_relay *relay);

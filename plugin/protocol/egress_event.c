@@ -45,6 +45,7 @@ static const struct wire_field fields[] = {
     NUMBER(totals.omitted, INT64_MAX),
     NUMBER(totals.bytes_in, INT64_MAX),
     NUMBER(totals.bytes_out, INT64_MAX),
+    NUMBER(totals.between, INT64_MAX),
 };
 
 /* It reaches results and audit logs, so it is printable ASCII: the broker escapes other bytes. */

@@ -2,7 +2,8 @@
 /*
  * The events of the broker of endpoints on a run's own socket (EGRESS_FD_EVENTS): one READY or
  * REFUSED at the start. The plugin shuts its end down for writing when the run has ended. Then come
- * at most EGRESS_RECORDS_LIMIT RECORDs and one CLOSED. Pure code, any thread.
+ * at most EGRESS_RECORDS_LIMIT RECORDs and one CLOSED. Of a session they come for each cell
+ * (egress_order.h). Pure code, any thread.
  */
 #pragma once
 
@@ -63,6 +64,7 @@ struct egress_totals {
     uint64_t omitted; /* records beyond EGRESS_RECORDS_LIMIT */
     uint64_t bytes_in;
     uint64_t bytes_out;
+    uint64_t between; /* of a cell: requests that were refused since the cell before; no records */
 };
 
 struct egress_event {

@@ -27,6 +27,7 @@
 static const struct wire_field order_fields[] = {
     WIRE_TEXT(struct egress_order, run_id),
     WIRE_STRING(struct egress_order, principal, EGRESS_PRINCIPAL_LIMIT),
+    WIRE_NUMBER(struct egress_order, session, 1),
 };
 
 /* The rules are behind them. */
@@ -178,7 +179,8 @@ static bool endpoint_is_good(const struct egress_endpoint *endpoint)
 
 static bool order_is_good(const struct egress_order *order)
 {
-    if (strspn(order->run_id, DIGITS "abcdef") != RUN_ID_LENGTH)
+    if (strspn(order->run_id, DIGITS "abcdef") != RUN_ID_LENGTH ||
+        (order->session && order->endpoint_count > 0))
         return false;
     for (size_t i = 0; i < order->endpoint_count; i++) {
         if (!endpoint_is_good(&order->endpoints[i]))

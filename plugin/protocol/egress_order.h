@@ -4,7 +4,10 @@
  * may reach, by which rules, and with which credentials. The plugin sends it once the run is
  * approved: one byte CONTROL_ENDPOINTS on the broker's control socket (channel.h), with the
  * EGRESS_FD_COUNT descriptors of enum egress_fd. The broker answers on EGRESS_FD_EVENTS
- * (egress_event.h). Pure code, any thread.
+ * (egress_event.h).
+ * A session has such a registration without endpoints: it keeps the listener, and nothing can be
+ * reached by it. On EGRESS_FD_EVENTS each of its cells brings an order of its own, and its end ends
+ * what that order allows (enum egress_word). Pure code, any thread.
  */
 #pragma once
 
@@ -37,6 +40,13 @@ enum egress_fd {
     EGRESS_FD_ORDER,  /* sealed memfd with the message of egress_order_encode() */
     EGRESS_FD_INTAKE, /* SOCK_SEQPACKET; its other end goes to the run's backend */
     EGRESS_FD_COUNT
+};
+
+/* From the plugin, on EGRESS_FD_EVENTS of a session: one byte. Where one is out of turn, the broker
+ * ends the session's registration. */
+enum egress_word {
+    EGRESS_WORD_CELL = 'c', /* with the sealed memfd of its order: READY or REFUSED is the answer */
+    EGRESS_WORD_CELL_ENDED = 'e', /* its RECORDs and CLOSED are the answer */
 };
 
 /* From the run's backend, on EGRESS_FD_INTAKE: one byte with one descriptor. */
@@ -93,6 +103,7 @@ struct egress_endpoint {
 struct egress_order {
     char run_id[RUN_ID_LENGTH + 1];
     char *principal;
+    uint32_t session; /* 1: its cells bring their endpoints, and it has none itself */
     struct egress_endpoint *endpoints;
     size_t endpoint_count;
 };

@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        20
+#define PROTOCOL_VERSION        21
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
 

@@ -45,8 +45,8 @@ def encode_endpoint(endpoint):
     return message + b"".join(texts(part["methods"]) + texts(part["paths"]) for part in rules)
 
 
-def encode_order(endpoints, run_id="0" * 32, principal="alice"):
-    message = u32(PROTOCOL_VERSION) + blob(run_id) + blob(principal) + u32(len(endpoints))
+def encode_order(endpoints, run_id="0" * 32, principal="alice", session=0):
+    message = u32(PROTOCOL_VERSION) + blob(run_id) + blob(principal) + u32(session) + u32(len(endpoints))
     return message + b"".join(encode_endpoint(endpoint) for endpoint in endpoints)
 
 
@@ -73,6 +73,6 @@ def decode_event(message):
               "status": reader.number(), "decision": DECISIONS[reader.number()], "reason": reader.text()}
     for name in ("bytes_in", "bytes_out", "duration_ms"):
         record[name] = reader.number("<Q")
-    totals = {name: reader.number("<Q") for name in ("requests", "denied", "omitted", "bytes_in", "bytes_out")}
+    totals = {name: reader.number("<Q") for name in ("requests", "denied", "omitted", "bytes_in", "bytes_out", "between")}
     assert reader.offset == len(message)
     return {**event, "record": record, "totals": totals}

@@ -287,24 +287,6 @@ def test_what_the_process_has_given_up():
         tap.equal(core.split()[4:6], ["0", "0"], "core")
 
 
-def memory_of(pid):
-    """All that the process can write to, read by root."""
-    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
-        for line in maps:
-            place, rights, *_ = line.split()
-            if "w" not in rights or "[vvar]" in line or "[vsyscall]" in line:
-                continue
-            begin, end = (int(number, 16) for number in place.split("-"))
-            if end - begin > 1 << 36:
-                raise tap.Skip("the memory of a sanitizer cannot be searched")
-            with contextlib.suppress(OSError):
-                yield os.pread(memory.fileno(), end - begin, begin)
-
-
-def holds(program, *texts):
-    return [text for part in memory_of(program.pid) for text in texts if text in part]
-
-
 def test_nothing_is_left_of_a_credential():
     if os.geteuid() != 0:
         raise tap.Skip("takes root to read the memory of a process that is not dumpable")
@@ -318,9 +300,9 @@ def test_nothing_is_left_of_a_credential():
                 tap.equal(run.ask("GET", f"/e{index}/x").status, 200)
                 tap.equal(run.ask("POST", f"/e{index}/x", body=b"y" * 3000).status, 200)
                 tap.equal(run.ask("PUT", f"/e{index}/x", body=b"y" * 300000).status, 200)
-            tap.true(holds(program, secret.encode()), "control: while the run is under way it is there")
+            tap.true(broker.holds(program, secret.encode()), "control: while the run is under way it is there")
             run.finish()
-        tap.equal(holds(program, secret.encode(), pair, secret.encode().hex().encode()), [], "behind its end")
+        tap.equal(broker.holds(program, secret.encode(), pair, secret.encode().hex().encode()), [], "behind its end")
         with Run(program, endpoints) as run:
             tap.equal(run.ask("GET", "/e0/x").status, 200, "control: it still works")
 

@@ -93,6 +93,7 @@ static void try_order(const unsigned char *message, size_t length)
     if (!egress_order_decode(message, length, &order))
         return;
     MUST(strspn(order.run_id, "0123456789abcdef") == RUN_ID_LENGTH);
+    MUST(!order.session || order.endpoint_count == 0);
     for (size_t i = 0; i < order.endpoint_count; i++)
         check_endpoint(&order.endpoints[i]);
     size_t again_length = 0;

@@ -174,6 +174,28 @@ START_TEST(a_closed_end_is_told)
 }
 END_TEST
 
+/* As at the end of a cell. */
+START_TEST(all_end_at_once_and_others_may_come)
+{
+    CLEANUP_CLOSE int first = connect_program();
+    CLEANUP_CLOSE int second = connect_program();
+    settle();
+    ck_assert_int_eq(write(given[0], "lost", 4), 4);
+    relay_reset_all(&outer);
+    settle();
+    expect_reset(first);
+    expect_reset(second);
+    ck_assert_uint_eq(places(&inner), 0);
+    ck_assert_uint_eq(places(&outer), 0);
+    CLEANUP_CLOSE int next = connect_program();
+    settle();
+    ck_assert_uint_eq(given_count, 3);
+    ck_assert_int_eq(write(given[2], "here", 4), 4);
+    settle();
+    expect_text(next, "here");
+}
+END_TEST
+
 START_TEST(a_refused_connection_is_told)
 {
     refuses = true;
@@ -278,6 +300,7 @@ int main(void)
     tcase_add_test(parts[0], both_directions_and_ends);
     tcase_add_test(parts[0], one_that_is_not_read_holds_up_no_other);
     tcase_add_test(parts[0], a_closed_end_is_told);
+    tcase_add_test(parts[0], all_end_at_once_and_others_may_come);
     tcase_add_test(parts[0], a_refused_connection_is_told);
     tcase_add_test(parts[0], places_are_limited_and_come_back);
     tcase_add_loop_test(parts[0], wrong_frames_break_the_relay, 0, (int)COUNT_OF(wrong));

@@ -194,6 +194,8 @@ START_TEST(names_and_headers_are_checked)
     REFUSED(endpoints[0].limits.in_flight = EGRESS_IN_FLIGHT_LIMIT + 1);
     REFUSED(endpoints[0].auth = EGRESS_AUTH_COUNT);
     REFUSED(order.run_id[3] = 'A');
+    REFUSED(order.session = 1);
+    REFUSED(order.session = 2);
     REFUSED(order.endpoint_count = EGRESS_ENDPOINTS_LIMIT + 1);
 }
 END_TEST
@@ -211,7 +213,7 @@ static struct egress_event record(void)
                    .bytes_in = 1,
                    .bytes_out = 2,
                    .duration_ms = 3},
-        .totals = {5, 6, 7, 8, 9},
+        .totals = {5, 6, 7, 8, 9, 10},
     };
     memset(event.record.query_sha256, 'f', 64);
     return event;

@@ -27,7 +27,8 @@ struct exchange_context {
     struct event_loop *loop;
     struct endpoints *endpoints;
     struct records *records;
-    bool *resumed; /* set when libmicrohttpd has to look at its connections again */
+    bool *resumed;         /* set when libmicrohttpd has to look at its connections again */
+    bool ends_connections; /* each behind its first answer */
 };
 
 struct answer_header {

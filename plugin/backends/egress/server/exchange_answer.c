@@ -283,7 +283,7 @@ enum MHD_Result exchange_answer(struct exchange *exchange)
         exchange->is_own ? own_response(exchange) : upstream_response(exchange);
     if (!response)
         return MHD_NO;
-    if (exchange->close)
+    if (exchange->close || exchange->context->ends_connections)
         (void)MHD_add_response_header(response, "connection", "close");
     enum MHD_Result result = MHD_queue_response(exchange->connection, exchange->status, response);
     exchange->queued = result == MHD_YES;

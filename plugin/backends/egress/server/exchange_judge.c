@@ -78,9 +78,21 @@ static bool form_is_good(struct exchange *exchange, const struct head *head, con
     return false;
 }
 
+static void deny_all(struct exchange *exchange, bool between)
+{
+    exchange_deny(exchange, 403, EGRESS_DENIED, "policy_denied", "%s",
+                  between ? "no cell of this session is running: endpoints are reached from a cell "
+                            "that names them"
+                          : "this cell's request has named no endpoint");
+}
+
 static void deny_unknown(struct exchange *exchange)
 {
     const struct egress_order *order = &exchange->context->endpoints->order;
+    if (order->endpoint_count == 0) {
+        deny_all(exchange, order->session);
+        return;
+    }
     char names[EGRESS_TEXT_LIMIT / 2] = "";
     size_t used = 0;
     for (size_t i = 0; i < order->endpoint_count && used < sizeof(names); i++)

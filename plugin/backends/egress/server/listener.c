@@ -12,7 +12,8 @@
 #include "protocol/channel.h"
 #include "protocol/egress_order.h"
 
-#define BATCH 16 /* connections a turn */
+#define BATCH        16  /* connections a turn */
+#define WAITING_MOST 128 /* more than a sandbox's listener keeps */
 
 static bool has_option(int socket, int option, int wanted)
 {
@@ -118,6 +119,18 @@ void listener_go_on(struct listener *listener)
     listener->socket.fd = listener->socket_fd;
     if (event_loop_watch(listener->loop, &listener->socket, EPOLLIN) < 0)
         stop_listening(listener);
+}
+
+void listener_drop(struct listener *listener)
+{
+    if (listener->relay)
+        relay_reset(listener->relay);
+    for (int i = 0; listener->socket_fd >= 0 && i < WAITING_MOST; i++) {
+        int connection = accept4(listener->socket_fd, NULL, NULL, SOCK_CLOEXEC);
+        if (connection < 0)
+            return;
+        close_fd(connection);
+    }
 }
 
 void listener_end(struct listener *listener)

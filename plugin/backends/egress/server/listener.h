@@ -27,4 +27,6 @@ struct listener {
 bool listener_begin(struct listener *listener, int intake);
 /* There is room again. */
 void listener_go_on(struct listener *listener);
+/* Closes the connections that nobody has taken yet, and all that a relay has. */
+void listener_drop(struct listener *listener);
 void listener_end(struct listener *listener);

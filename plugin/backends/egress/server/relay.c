@@ -110,6 +110,13 @@ struct relay *relay_new(struct event_loop *loop, int stream, bool (*take)(void *
     return NULL;
 }
 
+void relay_reset(struct relay *relay)
+{
+    relay_reset_all(&relay->connections);
+    if (relay->stream_fd >= 0)
+        pump(relay);
+}
+
 void relay_free(struct relay *relay)
 {
     if (relay)

@@ -28,5 +28,7 @@ struct relay {
 /* Takes over the stream; NULL, and the stream is still the caller's, where it cannot be served. */
 struct relay *relay_new(struct event_loop *loop, int stream, bool (*take)(void *user, int fd),
                         void *user);
-/* Ends all of its connections. NULL is fine. */
+/* Ends all of its connections; others may come. */
+void relay_reset(struct relay *relay);
+/* The same for good. NULL is fine. */
 void relay_free(struct relay *relay);

@@ -24,6 +24,8 @@
 
 #define LAST_EVENTS_MS 5000 /* for the gateway to read the records */
 
+enum telling { TELLING_DONE, TELLING_WAITS, TELLING_FAILED };
+
 struct run {
     struct runs *runs;
     struct run *next;
@@ -35,6 +37,10 @@ struct run {
     struct server *server;
     struct tunnels tunnels;
     struct records records;
+    struct records between; /* of a session: since its last cell */
+    bool is_session;
+    bool in_cell;
+    bool tells; /* the records of a cell that has ended are still to be sent */
     bool ended; /* only the last events are left */
     size_t records_sent;
     struct timer patience;
@@ -73,10 +79,9 @@ static void send_refusal(int socket, const char *text)
     (void)send_event(socket, &(struct egress_event){.type = EGRESS_EVENT_REFUSED, .text = copy});
 }
 
-/* Nothing of the run can be reached behind it; its credentials are gone. */
+/* Its connections are closed, and its credentials are gone. */
 static void close_endpoints(struct run *run)
 {
-    listener_end(&run->listener);
     tunnels_end(&run->tunnels);
     server_free(TAKE_POINTER(run->server));
     endpoints_clear(&run->endpoints);
@@ -91,11 +96,13 @@ static void run_free(struct run *run)
         runs->first = run->next;
     if (run->next)
         run->next->previous = run->previous;
+    listener_end(&run->listener);
     close_endpoints(run);
     event_loop_cancel(runs->loop, &run->patience);
     event_loop_unwatch(runs->loop, &run->events);
     close_fd(run->events_fd);
     records_clear(&run->records);
+    records_clear(&run->between);
     free(run);
 }
 
@@ -104,49 +111,39 @@ static void on_patience(struct timer *timer)
     run_free(CONTAINER_OF(timer, struct run, patience));
 }
 
-/* What there is room for; the run is gone when all is sent or the gateway is. */
-static void send_last_events(struct run *run)
+/* The records, and behind them CLOSED, as far as there is room. */
+static enum telling tell_records(struct run *run)
 {
-    while (run->records_sent < run->records.count) {
+    bool is_sent = true;
+    while (is_sent && run->records_sent < run->records.count) {
         const struct egress_event event = {.type = EGRESS_EVENT_RECORD,
                                            .record = run->records.first[run->records_sent]};
-        if (send_event(run->events_fd, &event) < 0) {
-            if (errno != EAGAIN && errno != ENOBUFS)
-                run_free(run);
-            return;
-        }
-        run->records_sent++;
+        is_sent = send_event(run->events_fd, &event) == 0;
+        run->records_sent += is_sent;
     }
     const struct egress_event closed = {.type = EGRESS_EVENT_CLOSED, .totals = run->records.totals};
-    if (send_event(run->events_fd, &closed) == 0 || (errno != EAGAIN && errno != ENOBUFS))
+    if (is_sent && send_event(run->events_fd, &closed) == 0)
+        return TELLING_DONE;
+    return errno == EAGAIN || errno == ENOBUFS ? TELLING_WAITS : TELLING_FAILED;
+}
+
+/* The run is gone when all is sent or the gateway is. */
+static void send_last_events(struct run *run)
+{
+    if (tell_records(run) != TELLING_WAITS)
         run_free(run);
 }
 
 static void end_run(struct run *run)
 {
     run->ended = true;
+    listener_end(&run->listener);
     close_endpoints(run);
     event_loop_after(run->runs->loop, &run->patience, LAST_EVENTS_MS);
     if (event_loop_change(run->runs->loop, &run->events, EPOLLOUT) < 0)
         run_free(run);
     else
         send_last_events(run);
-}
-
-/* The gateway says nothing on it but that the run has ended. */
-static void on_events(struct watch *watch, uint32_t events)
-{
-    struct run *run = CONTAINER_OF(watch, struct run, events);
-    char byte;
-    if (!run->ended) {
-        ssize_t length = recv(run->events_fd, &byte, sizeof(byte), MSG_DONTWAIT);
-        if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
-            end_run(run);
-    } else if (events & (EPOLLERR | EPOLLHUP)) {
-        run_free(run);
-    } else {
-        send_last_events(run);
-    }
 }
 
 static bool has_room(const struct run *run)
@@ -190,17 +187,119 @@ static bool read_order(int fd, struct egress_order *ret)
     return read;
 }
 
+/* Takes the order over. NULL, or why what it allows cannot be had. */
+static const char *open_endpoints(struct run *run, struct egress_order *order,
+                                  struct records *records)
+{
+    if (!endpoints_begin(&run->endpoints, order, run->runs->pools))
+        return "the broker of endpoints is out of memory";
+    /* A client that has kept a connection of a cell would find it closed in the next one. */
+    run->server = server_new(run->runs->loop, &run->endpoints, records, run->is_session);
+    return run->server ? NULL : "the broker of endpoints cannot make a server";
+}
+
+/* Whatever is asked for is refused, until the next cell. */
+static const char *open_between(struct run *run)
+{
+    struct egress_order nothing = {.session = 1};
+    return open_endpoints(run, &nothing, &run->between);
+}
+
+/* What was connected before is not the cell's. */
+static const char *open_cell(struct run *run, int order_fd)
+{
+    CLEANUP(egress_order_clear) struct egress_order order = {.endpoint_count = 0};
+    if (!read_order(order_fd, &order) || order.session)
+        return "the order of endpoints cannot be read";
+    close_endpoints(run);
+    listener_drop(&run->listener);
+    records_clear(&run->records);
+    run->records.totals = (struct egress_totals){.between = run->between.totals.requests};
+    records_clear(&run->between);
+    run->between.totals = (struct egress_totals){.requests = 0};
+    return open_endpoints(run, &order, &run->records);
+}
+
+static void begin_cell(struct run *run, int order_fd)
+{
+    const char *refusal = open_cell(run, order_fd);
+    run->in_cell = !refusal;
+    if (refusal)
+        send_refusal(run->events_fd, refusal);
+    if (refusal ||
+        send_event(run->events_fd, &(struct egress_event){.type = EGRESS_EVENT_READY}) < 0)
+        end_run(run);
+}
+
+static void go_on_telling(struct run *run)
+{
+    enum telling telling = tell_records(run);
+    run->tells = telling == TELLING_WAITS;
+    uint32_t wanted = run->tells ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    if (telling == TELLING_FAILED || event_loop_change(run->runs->loop, &run->events, wanted) < 0)
+        end_run(run);
+}
+
+static void end_cell(struct run *run)
+{
+    run->in_cell = false;
+    run->records_sent = 0;
+    close_endpoints(run);
+    listener_drop(&run->listener);
+    if (open_between(run))
+        end_run(run);
+    else
+        go_on_telling(run);
+}
+
+static void take_word(struct run *run, char word, int fd)
+{
+    if (word == EGRESS_WORD_CELL && fd >= 0 && !run->in_cell && !run->tells)
+        begin_cell(run, fd);
+    else if (word == EGRESS_WORD_CELL_ENDED && fd < 0 && run->in_cell)
+        end_cell(run);
+    else
+        end_run(run);
+}
+
+/* Of a run the gateway says nothing but that it has ended. */
+static void take_message(struct run *run)
+{
+    char word = 0;
+    int fd = -1;
+    size_t count = 0;
+    ssize_t length = channel_receive_fds_now(run->events_fd, &word, sizeof(word), &fd, 1, &count);
+    CLEANUP_CLOSE int owned = length >= 0 && count == 1 ? fd : -1;
+    if (length == 1 && run->is_session)
+        take_word(run, word, owned);
+    else if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
+        end_run(run);
+}
+
+static void on_events(struct watch *watch, uint32_t events)
+{
+    struct run *run = CONTAINER_OF(watch, struct run, events);
+    if (run->ended && (events & (EPOLLERR | EPOLLHUP)))
+        run_free(run);
+    else if (run->ended)
+        send_last_events(run);
+    else if (run->tells && (events & EPOLLOUT))
+        go_on_telling(run);
+    else
+        take_message(run);
+}
+
 /* NULL, or why the run cannot have its endpoints. */
 static const char *begin_run(struct run *run, int order_fd, int *intake)
 {
     CLEANUP(egress_order_clear) struct egress_order order = {.endpoint_count = 0};
     if (!read_order(order_fd, &order))
         return "the order of endpoints cannot be read";
-    if (!endpoints_begin(&run->endpoints, &order, run->runs->pools))
-        return "the broker of endpoints is out of memory";
-    run->server = server_new(run->runs->loop, &run->endpoints, &run->records);
-    if (!run->server)
-        return "the broker of endpoints cannot make a server";
+    run->is_session = order.session;
+    const char *refusal =
+        run->is_session ? open_between(run) : open_endpoints(run, &order, &run->records);
+    if (refusal)
+        return refusal;
     if (!listener_begin(&run->listener, TAKE_FD(*intake)) ||
         event_loop_watch(run->runs->loop, &run->events, EPOLLIN) < 0)
         return "the broker of endpoints cannot watch the run's sockets";

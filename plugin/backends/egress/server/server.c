@@ -184,14 +184,14 @@ static bool start_daemon(struct server *server)
 }
 
 struct server *server_new(struct event_loop *loop, struct endpoints *endpoints,
-                          struct records *records)
+                          struct records *records, bool ends_connections)
 {
     struct server *server = calloc(1, sizeof(*server));
     if (!server)
         return NULL;
     *server = (struct server){
         .loop = loop,
-        .context = {loop, endpoints, records, &server->work},
+        .context = {loop, endpoints, records, &server->work, ends_connections},
         .watch = {-1, on_ready},
         .look = {.fire = on_look},
     };

@@ -17,9 +17,9 @@
 
 struct server;
 
-/* NULL: out of memory or descriptors. */
+/* ends_connections: each behind its first answer. NULL: out of memory or descriptors. */
 struct server *server_new(struct event_loop *loop, struct endpoints *endpoints,
-                          struct records *records);
+                          struct records *records, bool ends_connections);
 /* Takes over the connection; false where it was closed. */
 bool server_adopt(struct server *server, int connection);
 size_t server_connection_count(const struct server *server);

@@ -23,6 +23,7 @@ void call_init(struct call *call, const struct tool_host *host)
                           .word.checkpoint = CHECKPOINT_WORD_COUNT,
                           .tool_calls = {.inbox = {.wake_fd = -1}},
                           .broker_run = BROKER_RUN_NONE,
+                          .cell_endpoints = -1,
                           .workspace = WORKSPACE_NONE};
     call->host_mistake = host_copy(host, &call->host);
     call->notes = json_array();
@@ -70,6 +71,7 @@ void call_clear(struct call *call)
     tool_flow_clear(&call->tool_flow);
     tool_list_clear(&call->tools);
     broker_run_close(&call->broker_run);
+    close_fd(TAKE_FD(call->cell_endpoints));
     network_log_clear(&call->network);
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         run_stream_clear(&call->late[i]);

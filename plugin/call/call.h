@@ -90,7 +90,9 @@ struct call {
     struct tool_list tools;         /* of context.tools: those that the request names */
     struct tool_calls tool_calls;   /* of its program */
     struct tool_flow tool_flow;     /* which of them it has called */
-    struct broker_run broker_run;   /* of its endpoints, from deliver_endpoints() to its end */
+    struct broker_run broker_run;   /* of its endpoints, from deliver_endpoints() to its end; of a
+                                       session until that has it */
+    int cell_endpoints;             /* of a cell: what it may reach, sealed, until it begins; -1 */
     struct network_log network;     /* its program's requests to them */
     struct artifact_list artifacts; /* the files that it has left */
     struct session *session; /* whose cell it is; NULL: none, or one that is still to begin */

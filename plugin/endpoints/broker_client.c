@@ -48,6 +48,11 @@ void broker_run_close(struct broker_run *run)
     /* A child that the gateway forked may have a copy of the socket, so closing is not enough. */
     if (run->events >= 0)
         (void)shutdown(run->events, SHUT_RDWR);
+    broker_run_forget(run);
+}
+
+void broker_run_forget(struct broker_run *run)
+{
     close_fd(TAKE_FD(run->events));
     close_fd(TAKE_FD(run->intake));
 }
@@ -154,20 +159,26 @@ static bool await_ready(int events, int cancel_fd, uint64_t generation, struct e
     return false;
 }
 
-bool broker_register(const struct egress_order *order, int cancel_fd, struct broker_run *ret,
-                     struct error *error)
+int broker_order_seal(const struct egress_order *order, struct error *error)
 {
     size_t length = 0;
-    int events[2] = {-1, -1};
-    int intake[2] = {-1, -1};
     unsigned char *message = egress_order_encode(order, &length);
     if (!message) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's endpoints");
-        return false;
+        return -1;
     }
-    CLEANUP_CLOSE int memfd = sealed_message_open("code-execute-endpoints", message, length, error);
+    int memfd = sealed_message_open("code-execute-endpoints", message, length, error);
     explicit_bzero(message, length);
     free(message);
+    return memfd;
+}
+
+bool broker_register(const struct egress_order *order, int cancel_fd, struct broker_run *ret,
+                     struct error *error)
+{
+    int events[2] = {-1, -1};
+    int intake[2] = {-1, -1};
+    CLEANUP_CLOSE int memfd = broker_order_seal(order, error);
     bool made = memfd >= 0 && make_sockets(events, intake, error);
     CLEANUP(broker_run_close)
     struct broker_run run = {.events = events[0], .intake = intake[0]};
@@ -178,30 +189,64 @@ bool broker_register(const struct egress_order *order, int cancel_fd, struct bro
         [EGRESS_FD_ORDER] = memfd,
         [EGRESS_FD_INTAKE] = their_intake,
     };
-    uint64_t generation = 0;
-    if (!made || !send_order(fds, &generation, error))
+    if (!made || !send_order(fds, &run.generation, error))
         return false;
     /* Its end is seen only once no copy of the other end is left. */
     close_fd(TAKE_FD(their_events));
-    if (!await_ready(run.events, cancel_fd, generation, error))
+    if (!await_ready(run.events, cancel_fd, run.generation, error))
         return false;
     *ret = run;
     run = (struct broker_run)BROKER_RUN_NONE;
     return true;
 }
 
-void broker_end(struct broker_run *run, struct network_log *log)
+static void take_log(const struct broker_run *run, struct network_log *log)
 {
     uint64_t deadline_ms = monotonic_ms() + END_LIMIT_MS;
-    bool asked = run->events >= 0 && shutdown(run->events, SHUT_WR) == 0;
-    while (asked && !log->complete &&
-           await_event(run->events, -1, deadline_ms) == WAITING_READABLE) {
+    while (!log->complete && await_event(run->events, -1, deadline_ms) == WAITING_READABLE) {
         CLEANUP(egress_event_clear) struct egress_event event = {0};
         if (!receive_event(run->events, &event))
             break;
         network_log_take(log, &event);
     }
+}
+
+void broker_end(struct broker_run *run, struct network_log *log)
+{
+    if (run->events >= 0 && shutdown(run->events, SHUT_WR) == 0)
+        take_log(run, log);
     broker_run_close(run);
+}
+
+/* Its end is seen by who waits for the answer. */
+static void send_word(const struct broker_run *run, enum egress_word word, const int *order)
+{
+    const char byte = (char)word;
+    (void)channel_send(run->events, &byte, sizeof(byte), order, order ? 1 : 0);
+}
+
+bool broker_begin_cell(struct broker_run *run, int order, int cancel_fd, struct error *error)
+{
+    if (run->events < 0) {
+        error_set(error, ERROR_BACKEND_FAILED,
+                  "the broker of endpoints has ended, and the session's endpoints with it");
+    } else {
+        send_word(run, EGRESS_WORD_CELL, &order);
+        if (await_ready(run->events, cancel_fd, run->generation, error))
+            return true;
+    }
+    broker_run_close(run);
+    return false;
+}
+
+void broker_end_cell(struct broker_run *run, struct network_log *log)
+{
+    if (run->events < 0)
+        return;
+    send_word(run, EGRESS_WORD_CELL_ENDED, NULL);
+    take_log(run, log);
+    if (!log->complete)
+        broker_run_close(run);
 }
 
 void broker_stop(void)

@@ -11,6 +11,7 @@
 #include "call/capability_check.h"
 #include "gate/cell_action.h"
 #include "gate/cells_grant.h"
+#include "gate/endpoint_delivery.h"
 #include "run/describe.h"
 
 #define LATE_LIMIT 16384 /* bytes of each stream */
@@ -195,14 +196,20 @@ static bool begin_session(struct call *call, struct error *error)
     struct session *session = session_add(&terms, &call->admission, error);
     if (!session)
         return false;
-    if (!session_keep_tools(session, call->request.tools)) {
+    if (!session_keep_tools(session, call->request.tools) ||
+        !session_keep_endpoints(session, call->request.endpoints)) {
         session_lose(session, SESSION_LOSS_CRASHED);
         session_give_back(session);
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the session");
         return false;
     }
-    if (session_run_start(call->configuration.mode, &call->description,
-                          call->registration.cancel_fd, &session->sandbox->run, &failed, error)) {
+    session->sandbox->broker_run = call->broker_run;
+    call->broker_run = (struct broker_run)BROKER_RUN_NONE;
+    bool is_there = session_run_start(
+        call->configuration.mode, &call->description, session->sandbox->broker_run.intake,
+        call->registration.cancel_fd, &session->sandbox->run, &failed, error);
+    close_fd(TAKE_FD(session->sandbox->broker_run.intake));
+    if (is_there) {
         session_keep_secrets(session, TAKE_POINTER(secrets), call->redaction);
         call->session = session;
         return true;
@@ -322,9 +329,12 @@ bool cell_execute(struct call *call, struct error *error)
         return true;
     }
     call->results.cell = &call->word;
+    if (!endpoints_begin_cell(call, error))
+        return false;
     bool ended =
         session_run_cell(&call->session->sandbox->run, cell_program(call), &call->run, &call->word,
                          call->late, &call->outcome, &call->session_state, error);
+    endpoints_end_cell(call);
     if (!ended)
         call->outcome.ended.cause = RUN_CAUSE_INFRASTRUCTURE;
     note_cell(call);

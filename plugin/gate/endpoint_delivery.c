@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "endpoints/broker_client.h"
+#include "gate/cell_action.h"
+#include "gate/endpoint_plan.h"
 #include "policy/policy.h"
 #include "secrets/secret.h"
 
@@ -69,7 +71,7 @@ static bool fill_endpoint(struct call *call, size_t index, struct delivery *ret,
     return true;
 }
 
-static bool register_run(struct call *call, struct delivery *delivery, struct error *error)
+static struct egress_order make_order(const struct call *call, struct delivery *delivery)
 {
     struct egress_order order = {
         .principal = call->context.principal,
@@ -77,42 +79,106 @@ static bool register_run(struct call *call, struct delivery *delivery, struct er
         .endpoint_count = call->endpoint_count,
     };
     memcpy(order.run_id, call->run_id, sizeof(order.run_id));
-    return broker_register(&order, call->registration.cancel_fd, &call->broker_run, error);
+    return order;
+}
+
+static bool register_run(struct call *call, const struct egress_order *order, struct error *error)
+{
+    return broker_register(order, call->registration.cancel_fd, &call->broker_run, error);
+}
+
+/* The session's own registration reaches nothing. */
+static bool register_cell(struct call *call, const struct egress_order *of_cell,
+                          struct error *error)
+{
+    struct egress_order of_session = *of_cell;
+    of_session.endpoints = NULL;
+    of_session.endpoint_count = 0;
+    of_session.session = 1;
+    if (!call->session && !register_run(call, &of_session, error))
+        return false;
+    close_fd(TAKE_FD(call->cell_endpoints));
+    call->cell_endpoints = broker_order_seal(of_cell, error);
+    return call->cell_endpoints >= 0;
 }
 
 bool deliver_endpoints(struct call *call, struct error *error)
 {
-    if (call->endpoint_count == 0)
+    if (call->endpoint_count == 0 && !endpoint_plan_of_session(call))
         return true;
-    if (!endpoint_variables_set(call)) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the variables of the endpoints");
-        return false;
-    }
     CLEANUP(clear_delivery) struct delivery delivery = {0};
     for (size_t i = 0; i < call->endpoint_count; i++)
         if (!fill_endpoint(call, i, &delivery, error))
             return false;
-    return register_run(call, &delivery, error);
+    const struct egress_order order = make_order(call, &delivery);
+    return call->request.session ? register_cell(call, &order, error)
+                                 : register_run(call, &order, error);
 }
 
-void endpoints_end(struct call *call)
+static void note_requests(struct call *call)
 {
-    if (call->endpoint_count == 0)
-        return;
+    const struct egress_totals *totals = &call->network.totals;
+    if (!call->network.complete)
+        call_note(call, "the broker of endpoints has ended during the run: the program's requests "
+                        "to its endpoints failed from then on, and \"network\" does not list them");
+    if (totals->omitted > 0)
+        call_note(call,
+                  "the program has made %llu requests to its endpoints, of which the first "
+                  "are listed",
+                  (unsigned long long)totals->requests);
+    if (totals->between > 0)
+        call_note(call,
+                  "%llu requests to endpoints were refused since the cell before: endpoints are "
+                  "reached while a cell runs that names them",
+                  (unsigned long long)totals->between);
+}
+
+/* Ends what that registration reaches, and takes the requests down. */
+static void end_with(struct call *call, struct broker_run *run,
+                     void (*end)(struct broker_run *run, struct network_log *log))
+{
     const char *names[REQUEST_ENDPOINTS_LIMIT];
     for (size_t i = 0; i < call->endpoint_count; i++)
         names[i] = call->endpoints[i]->order.name;
     call->network.names = names;
     call->network.name_count = call->endpoint_count;
-    broker_end(&call->broker_run, &call->network);
+    end(run, &call->network);
     call->network.names = NULL;
     call->network.name_count = 0;
-    if (!call->network.complete)
-        call_note(call, "the broker of endpoints has ended during the run: the program's requests "
-                        "to its endpoints failed from then on, and \"network\" does not list them");
-    if (call->network.totals.omitted > 0)
-        call_note(call,
-                  "the program has made %llu requests to its endpoints, of which the first "
-                  "are listed",
-                  (unsigned long long)call->network.totals.requests);
+    note_requests(call);
+}
+
+void endpoints_end(struct call *call)
+{
+    if (call->endpoint_count > 0 && !call->request.session)
+        end_with(call, &call->broker_run, broker_end);
+}
+
+/* The caller of a first cell has no id of its session yet. */
+static bool fail_cell(struct call *call, struct error *error)
+{
+    if (cell_is_first(call) || cell_has_action(call, REQUEST_SESSION_FORK))
+        session_lose_alone(call->session, SESSION_LOSS_CRASHED);
+    error_set_hint(error, "work without endpoints, or begin another session with \"session\": "
+                          "\"" SESSION_NEW "\"");
+    return false;
+}
+
+/* A cell that names none goes without a broker, too. */
+bool endpoints_begin_cell(struct call *call, struct error *error)
+{
+    if (!endpoint_plan_of_session(call))
+        return true;
+    struct broker_run *run = &call->session->sandbox->broker_run;
+    CLEANUP_CLOSE int order = TAKE_FD(call->cell_endpoints);
+    if (call->endpoint_count == 0 && run->events < 0)
+        return true;
+    return broker_begin_cell(run, order, call->registration.cancel_fd, error) ||
+           fail_cell(call, error);
+}
+
+void endpoints_end_cell(struct call *call)
+{
+    if (endpoint_plan_of_session(call) && call->session->sandbox->broker_run.events >= 0)
+        end_with(call, &call->session->sandbox->broker_run, broker_end_cell);
 }

@@ -37,9 +37,6 @@ static bool can_have_endpoints(const struct call *call, struct error *error)
     const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
     if (row->no_endpoints)
         return refuse_mode(row, error);
-    if (call->request.session)
-        return refuse(error, "the cells of a session reach none",
-                      "leave session out, or leave endpoints out");
     return !call->request.network ||
            refuse(error, "a program with network reaches everything, and is held by none of them",
                   "leave network out: endpoints are reached without it");
@@ -102,11 +99,26 @@ static bool check_variables(const struct call *call, const struct policy_endpoin
     return true;
 }
 
+/* The sandbox of a session was made, and its variables were set, for those of its first cell. */
+static bool session_has(const struct call *call, const char *name, struct error *error)
+{
+    if (!call->session || string_list_contains(call->session->endpoints, name))
+        return true;
+    error_set(error, ERROR_INVALID_INPUT,
+              "request: /endpoints: the session was begun without the endpoint %s", name);
+    error_set_hint(error,
+                   "begin another session with \"session\": \"" SESSION_NEW "\", and name in "
+                   "its first cell the endpoints of all its cells");
+    return false;
+}
+
 static bool choose(struct call *call, const char *name, struct error *error)
 {
     const struct policy_endpoint *endpoint = policy_find_endpoint(call->configuration.policy, name);
     if (!endpoint || !narrowing_leaves_endpoint(&call->context.narrowing, name))
         return refuse_name(call, name, endpoint != NULL, error);
+    if (!session_has(call, name, error))
+        return false;
     if (!check_variables(call, endpoint, error))
         return false;
     call->endpoints[call->endpoint_count++] = endpoint;
@@ -123,10 +135,18 @@ static bool show_authorities(struct call *call)
     return !has_tunnel || string_list_append_all(&call->description.read_only_paths, paths);
 }
 
+bool endpoint_plan_of_session(const struct call *call)
+{
+    return call->session && call->session->endpoints;
+}
+
 bool endpoint_plan(struct call *call, struct error *error)
 {
     char *const *names = call->request.endpoints;
     call->endpoint_count = 0;
+    /* Another interpreter of such a session is made as its first one was. */
+    if (endpoint_plan_of_session(call))
+        describe_endpoints(&call->description);
     if (!names || !names[0])
         return true;
     if (!can_have_endpoints(call, error))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "gate/endpoint_plan.h"
 #include "policy/policy.h"
 #include "vocabulary/endpoint_preset.h"
 #include "vocabulary/environment.h"
@@ -20,13 +21,17 @@
 struct setting {
     struct call *call;
     unsigned git_settings;
+    bool has_proxy;
 };
 
+/* Of a cell behind the policy's variables, as all of its own; each once. */
 static bool set(struct setting *setting, const char *name, const char *value)
 {
     char ***list = &setting->call->description.environment;
-    return environment_has(setting->call->request.environment, name) ||
-           environment_set(list, name, value, strlen(value));
+    if (environment_has(setting->call->request.environment, name))
+        return true;
+    return setting->call->request.session ? environment_add(list, name, value, strlen(value))
+                                          : environment_set(list, name, value, strlen(value));
 }
 
 /* Of "NAME=value": copies the name, and returns the value. */
@@ -78,19 +83,23 @@ static bool set_git(struct setting *setting, const struct policy_endpoint *endpo
 {
     char key_name[64];
     char value_name[64];
-    char count[16];
     CLEANUP_FREE char *key = NULL;
     CLEANUP_FREE char *value = NULL;
     unsigned number = setting->git_settings++;
     (void)snprintf(key_name, sizeof(key_name), "GIT_CONFIG_KEY_%u", number);
     (void)snprintf(value_name, sizeof(value_name), "GIT_CONFIG_VALUE_%u", number);
-    (void)snprintf(count, sizeof(count), "%u", setting->git_settings);
     if (asprintf(&key, "url." ORIGIN "/%s/.insteadOf", endpoint->order.name) < 0)
         key = NULL;
     if (asprintf(&value, "%s/", endpoint->order.base_url) < 0)
         value = NULL;
-    return key && value && set(setting, key_name, key) && set(setting, value_name, value) &&
-           set(setting, "GIT_CONFIG_COUNT", count);
+    return key && value && set(setting, key_name, key) && set(setting, value_name, value);
+}
+
+static bool count_git(struct setting *setting)
+{
+    char count[16];
+    (void)snprintf(count, sizeof(count), "%u", setting->git_settings);
+    return setting->git_settings == 0 || set(setting, "GIT_CONFIG_COUNT", count);
 }
 
 static bool set_preset(struct setting *setting, const struct policy_endpoint *endpoint)
@@ -123,21 +132,41 @@ static bool set_own_variable(struct setting *setting, const struct policy_endpoi
 /* The one port of all tunnels: clients ask it for the host by its name. */
 static bool set_proxy(struct setting *setting)
 {
+    if (setting->has_proxy)
+        return true;
+    setting->has_proxy = true;
     return set(setting, "HTTPS_PROXY", ORIGIN) && set(setting, "https_proxy", ORIGIN) &&
            set(setting, "NODE_USE_ENV_PROXY", "1");
 }
 
-bool endpoint_variables_set(struct call *call)
+static bool set_variables(struct setting *setting, const struct policy_endpoint *endpoint)
+{
+    if (endpoint->order.tunnel)
+        return set_proxy(setting);
+    return set_own_variable(setting, endpoint) && set_urls(setting, endpoint) &&
+           set_preset(setting, endpoint);
+}
+
+static bool set_all(struct setting *setting)
+{
+    const struct call *call = setting->call;
+    bool is_set = true;
+    if (endpoint_plan_of_session(call)) { /* its policy is the session's */
+        for (char **name = call->session->endpoints; is_set && *name; name++)
+            is_set =
+                set_variables(setting, policy_find_endpoint(call->configuration.policy, *name));
+    } else {
+        for (size_t i = 0; is_set && i < call->endpoint_count; i++)
+            is_set = set_variables(setting, call->endpoints[i]);
+    }
+    return is_set && count_git(setting);
+}
+
+bool deliver_endpoint_variables(struct call *call, struct error *error)
 {
     struct setting setting = {.call = call};
-    bool is_set = true;
-    for (size_t i = 0; is_set && i < call->endpoint_count; i++) {
-        const struct policy_endpoint *endpoint = call->endpoints[i];
-        if (endpoint->order.tunnel)
-            is_set = set_proxy(&setting);
-        else
-            is_set = set_own_variable(&setting, endpoint) && set_urls(&setting, endpoint) &&
-                     set_preset(&setting, endpoint);
-    }
-    return is_set;
+    if (set_all(&setting))
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the variables of the endpoints");
+    return false;
 }

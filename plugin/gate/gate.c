@@ -418,7 +418,8 @@ static bool run_program(struct call *call, struct error *error)
     output_capture_init(&call->run.errors.capture, (size_t)call->limits.stderr_bytes.default_value);
     if (call->description.tools && !tool_gate_begin(call, error))
         return false;
-    call->run.endpoints_fd = TAKE_FD(call->broker_run.intake);
+    if (!call->request.session)
+        call->run.endpoints_fd = TAKE_FD(call->broker_run.intake);
     bool ended = execute(call, error);
     close_fd(TAKE_FD(call->run.endpoints_fd));
     tool_gate_end(call);
@@ -460,8 +461,17 @@ static bool is_wanted(struct call *call, struct error *error)
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        begin_call,       judge,           obtain_approval,   take_edit,    enter_admission,
-        input_files_open, deliver_secrets, deliver_endpoints, record_start, run_program,
+        begin_call,
+        judge,
+        obtain_approval,
+        take_edit,
+        enter_admission,
+        input_files_open,
+        deliver_endpoint_variables,
+        deliver_secrets,
+        deliver_endpoints,
+        record_start,
+        run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)

@@ -18,6 +18,7 @@
 #include "guest/files/collection.h"
 #include "guest/files/stop_tree.h"
 #include "guest/guest_cell.h"
+#include "guest/guest_endpoints.h"
 #include "guest/guest_files.h"
 #include "guest/guest_input.h"
 #include "guest/guest_oom.h"
@@ -314,6 +315,10 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
         tools_take_more();
         return false;
     }
+    if (endpoints_are_coming()) {
+        endpoints_take_more();
+        return false;
+    }
     if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order))
         _exit(1);
     size_t number = (size_t)(unsigned char)order - GUEST_ORDER_CELL;
@@ -342,6 +347,9 @@ bool session_take_order(struct guest_session *session, struct guest_program *pro
         break;
     case GUEST_ORDER_ANSWERS:
         tools_take_order();
+        break;
+    case GUEST_ORDER_ENDPOINTS:
+        endpoints_take_order();
         break;
     case GUEST_ORDER_UNDO: /* it may just have been undone by itself */
         session->restored.wait_status = SIGKILL;

@@ -177,7 +177,7 @@ static void write_calls(struct json_draft *draft, const char *name, const struct
 
 static bool has_network(const struct result *result)
 {
-    return result->call->endpoint_count > 0;
+    return result->call->endpoint_count > 0 || result->call->network.complete;
 }
 
 static void write_network(struct json_draft *draft, const char *name, const struct result *result)

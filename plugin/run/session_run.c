@@ -69,8 +69,9 @@ static bool open_cells(int *ret_outer, int *ret_inner, struct error *error)
     return false;
 }
 
-bool session_run_start(enum sandbox_mode mode, const struct run_description *cell, int cancel_fd,
-                       struct session_run *ret, struct run_event *ret_failed, struct error *error)
+bool session_run_start(enum sandbox_mode mode, const struct run_description *cell, int endpoints_fd,
+                       int cancel_fd, struct session_run *ret, struct run_event *ret_failed,
+                       struct error *error)
 {
     CLEANUP(session_run_close) struct session_run session = SESSION_RUN_EMPTY;
     CLEANUP_CLOSE int inner = -1;
@@ -85,7 +86,7 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *cel
     const struct run_description description = without_cell(cell, &program, environment);
     if (!open_cells(&session.cells[0], &inner, error))
         return false;
-    const struct run_input_fds inputs = {.stdin_fd = inner, .endpoints_fd = -1};
+    const struct run_input_fds inputs = {.stdin_fd = inner, .endpoints_fd = endpoints_fd};
     if (!backend_start_run(mode, &description, &inputs, &session.backend, error) ||
         !session_run_await(&session, RUN_EVENT_STARTED, cancel_fd, monotonic_ms() + SETUP_LIMIT_MS,
                            &session.started, error))

@@ -33,11 +33,12 @@ void session_run_close(struct session_run *session);
 void session_run_close_late(struct session_run *session);
 
 /* Starts one. description: that of its first cell, of which the program, the files, the request's
- * variables and the limits of time are left out. true: *ret. false where it could not be had with
+ * variables and the limits of time are left out. endpoints_fd: RUN_FD_ENDPOINTS, or -1; borrowed.
+ * true: *ret. false where it could not be had with
  * the backend's word in *ret_failed (failure is not NONE), or with error. */
 bool session_run_start(enum sandbox_mode mode, const struct run_description *description,
-                       int cancel_fd, struct session_run *ret, struct run_event *ret_failed,
-                       struct error *error);
+                       int endpoints_fd, int cancel_fd, struct session_run *ret,
+                       struct run_event *ret_failed, struct error *error);
 
 /* Starts one more interpreter in it, with that number; description: that of its first cell. false
  * with the backend's word in *ret_failed (failure is not NONE), and the session is as it was; or

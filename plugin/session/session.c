@@ -43,6 +43,7 @@ static void end_branch(struct session *session, enum session_loss loss)
     sandbox->branches &= ~(UINT32_C(1) << session->branch);
     if (--sandbox->living == 0) {
         session_run_close(&sandbox->run);
+        broker_run_close(&sandbox->broker_run);
         admission_release_memory(sandbox->kept_memory_bytes);
     } else if (sandbox->awake == session->branch) {
         session_run_drop(&sandbox->run, SESSION_BRANCH_AWAKE);
@@ -349,6 +350,7 @@ void session_after_fork(void)
         for (size_t i = 0; i < COUNT_OF(run->cells); i++)
             close_fd(TAKE_FD(run->cells[i]));
         session_run_close_late(run);
+        broker_run_forget(&session->sandbox->broker_run);
     }
     while (sessions) {
         struct session *session = sessions;

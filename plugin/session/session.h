@@ -12,6 +12,7 @@
 
 #include "admission/admission.h"
 #include "base/error.h"
+#include "endpoints/broker_client.h"
 #include "redaction/redaction.h"
 #include "run/session_orders.h"
 #include "run/session_run.h"
@@ -75,14 +76,15 @@ struct session_terms {
 /* Where one session lives, or those that were forked from one. These are its branches, and take
  * turns: of one at most the interpreter runs, and those of the others sleep in it. */
 struct session_sandbox {
-    uint32_t entries;           /* sessions that point to it */
-    uint32_t living;            /* those that have not ended */
-    uint32_t branches;          /* bits: the numbers of these */
-    uint32_t awake;             /* whose interpreter runs; SESSION_BRANCH_AWAKE: that of none */
-    uint64_t kept_memory_bytes; /* admission.h */
-    bool is_taken;              /* by the call of one of its sessions */
-    struct session_run run;     /* that call's, while it is taken */
-    struct tool_flow called;    /* the tools that cells of any branch have called: likewise */
+    uint32_t entries;             /* sessions that point to it */
+    uint32_t living;              /* those that have not ended */
+    uint32_t branches;            /* bits: the numbers of these */
+    uint32_t awake;               /* whose interpreter runs; SESSION_BRANCH_AWAKE: that of none */
+    uint64_t kept_memory_bytes;   /* admission.h */
+    bool is_taken;                /* by the call of one of its sessions */
+    struct session_run run;       /* that call's, while it is taken */
+    struct broker_run broker_run; /* its endpoints: likewise */
+    struct tool_flow called;      /* the tools that cells of any branch have called: likewise */
 };
 
 struct session {
@@ -118,8 +120,9 @@ struct session {
     struct cells_grant *cells_grant;
 
     /* What its first cell was given; NULL: nothing. */
-    char **tools;    /* names and beginnings of names, as its request had them */
-    json_t *secrets; /* object: the variable, and the name of its secret */
+    char **tools;     /* names and beginnings of names, as its request had them */
+    char **endpoints; /* names of those that its cells may name; NULL: none */
+    json_t *secrets;  /* object: the variable, and the name of its secret */
     struct redaction *redaction;
 };
 
@@ -155,6 +158,10 @@ void session_keep_secrets(struct session *session, json_t *names, struct redacti
 /* Keeps the tools of the session's first cell, for those that say nothing of tools. NULL: none.
  * false: no memory. */
 bool session_keep_tools(struct session *session, char *const *tools);
+
+/* Keeps the names of the endpoints of its first cell, which are all that its sandbox is made for.
+ * NULL: none. false: no memory. */
+bool session_keep_endpoints(struct session *session, char *const *names);
 
 /* Notes a cell that ran, or may have. language: its name. defined: the names that it said are
  * there, or NULL. most_undoable: of a cell with a checkpoint ahead of it, how many the session

@@ -49,6 +49,7 @@ static void release_sandbox(struct session_sandbox *sandbox)
     if (!sandbox || --sandbox->entries > 0)
         return;
     session_run_close(&sandbox->run);
+    broker_run_close(&sandbox->broker_run);
     tool_flow_clear(&sandbox->called);
     free(sandbox);
 }
@@ -58,6 +59,7 @@ void session_free(struct session *session)
     session_forget_secrets(session);
     json_decref(session->secrets);
     string_list_free(session->tools);
+    string_list_free(session->endpoints);
     release_sandbox(session->sandbox);
     free(session->principal);
     for (uint32_t i = 0; i < session->language_count; i++)
@@ -73,6 +75,12 @@ bool session_keep_tools(struct session *session, char *const *tools)
 {
     return !tools || !tools[0] ||
            string_list_append_all(&session->tools, (const char *const *)tools);
+}
+
+bool session_keep_endpoints(struct session *session, char *const *names)
+{
+    return !names || !names[0] ||
+           string_list_append_all(&session->endpoints, (const char *const *)names);
 }
 
 uint32_t session_program_of(const struct session *session, const char *language)
@@ -139,8 +147,11 @@ static struct session_sandbox *new_sandbox(void)
 {
     struct session_sandbox *sandbox = calloc(1, sizeof(*sandbox));
     if (sandbox)
-        *sandbox = (struct session_sandbox){
-            .living = 1, .branches = 1, .is_taken = true, .run = SESSION_RUN_EMPTY};
+        *sandbox = (struct session_sandbox){.living = 1,
+                                            .branches = 1,
+                                            .is_taken = true,
+                                            .run = SESSION_RUN_EMPTY,
+                                            .broker_run = BROKER_RUN_NONE};
     return sandbox;
 }
 
@@ -186,7 +197,8 @@ struct session *session_new_branch(const struct session *from, const struct sess
         return NULL;
     session->limits = from->limits;
     memcpy(session->forked_from, from->id, sizeof(from->id));
-    if (session_keep_tools(session, from->tools) && session_copy_history(session, from))
+    if (session_keep_tools(session, from->tools) &&
+        session_keep_endpoints(session, from->endpoints) && session_copy_history(session, from))
         return session;
     session_free(session);
     return NULL;

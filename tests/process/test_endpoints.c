@@ -521,9 +521,6 @@ START_TEST(where_the_port_is_not_its_own_nothing_starts)
         description.network = isolation == RUN_ISOLATION_SANDBOX;
         expect_no_start(&description, RUN_FAILURE_DESCRIPTION);
     }
-    struct run_description session = describe_endpoints(WORDS("echo", "hi"));
-    session.session.idle_ms = 1000;
-    expect_no_start(&session, RUN_FAILURE_DESCRIPTION);
     broker_stop(&broker);
 }
 END_TEST

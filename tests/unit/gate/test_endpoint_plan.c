@@ -102,8 +102,7 @@ static const struct {
     {ASKS("\"two\""), "{}", SANDBOX_MODE_PROCESS, 0, NULL, NULL},
     {SH(",\"endpoints\":[\"one\"],\"network\":true"), NULL, SANDBOX_MODE_PROCESS,
      ERROR_NOT_SUPPORTED, "a program with network", "leave network out"},
-    {SH(",\"endpoints\":[\"one\"],\"session\":\"new\""), NULL, SANDBOX_MODE_PROCESS,
-     ERROR_NOT_SUPPORTED, "the cells of a session", "leave session out, or"},
+    {SH(",\"endpoints\":[\"one\"],\"session\":\"new\""), NULL, SANDBOX_MODE_PROCESS, 0, NULL, NULL},
     {ASKS("\"one\""), NULL, SANDBOX_MODE_UNPRIVILEGED, ERROR_NOT_SUPPORTED,
      "mode unprivileged reaches none: without namespaces a sandbox holds ports, not addresses",
      "a mode that has them: docker, process"},
@@ -131,6 +130,30 @@ START_TEST(what_excludes_them)
     ck_assert_int_eq(error.code, cases[_i].code);
     ck_assert_msg(strstr(error.message, cases[_i].message) != NULL, "%s", error.message);
     ck_assert_msg(strstr(error.hint, cases[_i].hint) != NULL, "%s", error.hint);
+}
+END_TEST
+
+/* Whether it names some or none, its interpreters are made as the first one was. */
+START_TEST(a_cell_names_those_of_its_session)
+{
+    static const char *const inputs[] = {ASKS("\"one\""), SH(""), ASKS("\"one\",\"two\"")};
+    char one[] = "one", five[] = "five";
+    char *names[] = {one, five, NULL};
+    struct session session = {.endpoints = names};
+    for (size_t i = 0; i < COUNT_OF(inputs); i++) {
+        struct error error = {0};
+        CLEANUP(cleanup_call) struct call *call = new_call("{" ENDPOINTS "}", inputs[i]);
+        call->session = &session;
+        bool taken = endpoint_plan(call, &error);
+        call->session = NULL;
+        ck_assert_int_eq(taken, i < 2);
+        ck_assert_uint_eq(call->description.endpoints, 1);
+        if (taken)
+            continue;
+        ck_assert_int_eq(error.code, ERROR_INVALID_INPUT);
+        ck_assert_ptr_nonnull(strstr(error.message, "without the endpoint two"));
+        ck_assert_ptr_nonnull(strstr(error.hint, "begin another session"));
+    }
 }
 END_TEST
 
@@ -274,6 +297,7 @@ int main(void)
     TCase *parts[] = {tcase_create("choice"), tcase_create("decision")};
     tcase_add_test(parts[0], they_are_in_the_request_s_order);
     tcase_add_loop_test(parts[0], what_excludes_them, 0, (int)COUNT_OF(cases));
+    tcase_add_test(parts[0], a_cell_names_those_of_its_session);
     tcase_add_test(parts[0], the_hash_has_names_and_digests);
     tcase_add_test(parts[0], another_definition_is_another_hash);
     tcase_add_test(parts[0], an_approver_sees_what_it_lets_a_program_do);

@@ -95,7 +95,6 @@ static bool endpoints_are_possible(const struct run_description *description, co
 {
     return !description->endpoints ||
            (description->isolation == RUN_ISOLATION_SANDBOX && !description->network &&
-            description->session.idle_ms == 0 &&
             (description->purpose != RUN_PURPOSE_PROGRAM || is_socket(fds[RUN_FD_ENDPOINTS])));
 }
 

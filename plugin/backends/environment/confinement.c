@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the program's confinement: see confinement.h. */
+#include "backends/environment/confinement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/landlock.h"
+
+#define DIRECTORY_PATH "/proc/self/fd/3" /* DIRECTORY_FD */
+#define MEMORY_BYTES   (UINT64_C(1) << 30)
+#define DESCRIPTORS    256                         /* one a level of the tree, and some */
+#define LINE_BYTES     (2 * TREE_PATH_LIMIT + 128) /* of the inventory, at most */
+
+/* A call that is not here fails with EPERM. */
+static const int allowed_calls[] = {
+    /* memory */
+    SCMP_SYS(brk),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    /* descriptors */
+    SCMP_SYS(read),
+    SCMP_SYS(pread64),
+    SCMP_SYS(write),
+    SCMP_SYS(close),
+    SCMP_SYS(lseek),
+    SCMP_SYS(fcntl),
+    /* files, which Landlock has narrowed to one directory */
+    SCMP_SYS(openat),
+    SCMP_SYS(openat2),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(fstat),
+    SCMP_SYS(statx),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(fadvise64),
+    /* the process */
+    SCMP_SYS(exit_group),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(futex),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(getpid),
+    SCMP_SYS(gettid),
+    SCMP_SYS(tgkill),
+};
+
+/* Where it installs. */
+static const int writing_calls[] = {
+    SCMP_SYS(mkdirat),  SCMP_SYS(symlinkat), SCMP_SYS(fchmod),
+    SCMP_SYS(fchmodat), SCMP_SYS(utimensat), SCMP_SYS(syncfs),
+};
+
+static void release_filter(scmp_filter_ctx *filter)
+{
+    if (*filter)
+        seccomp_release(*filter);
+}
+
+static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
+{
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < count; i++)
+        if (calls[i] >= 0)
+            result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+    return result;
+}
+
+/* Memory, but none that could be executed. */
+static int allow_memory(scmp_filter_ctx filter)
+{
+    int result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+                                  SCMP_A2(SCMP_CMP_MASKED_EQ, 4 /* PROT_EXEC */, 0));
+    return result < 0 ? result
+                      : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+                                         SCMP_A2(SCMP_CMP_MASKED_EQ, 4, 0));
+}
+
+static int load_filter(bool writes)
+{
+    CLEANUP(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    int result =
+        filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
+    if (result == 0)
+        result = allow(filter, allowed_calls, COUNT_OF(allowed_calls));
+    if (result == 0 && writes)
+        result = allow(filter, writing_calls, COUNT_OF(writing_calls));
+    if (result == 0)
+        result = allow_memory(filter);
+    if (result == 0)
+        result = seccomp_load(filter);
+    if (result < 0)
+        errno = -result;
+    return result;
+}
+
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[2] = {{0}};
+    return (int)syscall(SYS_capset, &header, none);
+}
+
+/* Where the kernel has none, the system calls remain. Without /proc nothing may be opened. */
+static int narrow_files(bool writes)
+{
+    const struct landlock_rule rule = {DIRECTORY_PATH, writes ? LANDLOCK_SCRATCH : LANDLOCK_READ};
+    return landlock_abi() == 0 ? 0 : landlock_restrict_to(&rule, 1);
+}
+
+static int limit(int resource, uint64_t value)
+{
+    struct rlimit now;
+    if (getrlimit((__rlimit_resource_t)resource, &now) < 0)
+        return -1;
+    if (value < now.rlim_max)
+        now.rlim_max = (rlim_t)value;
+    now.rlim_cur = now.rlim_max;
+    return setrlimit((__rlimit_resource_t)resource, &now);
+}
+
+static uint64_t longest_file(const struct tree_limits *limits)
+{
+    if (limits->inodes >= UINT64_MAX / LINE_BYTES - 1)
+        return UINT64_MAX;
+    uint64_t inventory = (limits->inodes + 1) * LINE_BYTES;
+    return inventory > limits->bytes ? inventory : limits->bytes;
+}
+
+static int limit_resources(const struct tree_limits *limits)
+{
+#if !defined(__SANITIZE_ADDRESS__) /* which maps terabytes */
+    if (limit(RLIMIT_AS, MEMORY_BYTES) < 0)
+        return -1;
+#endif
+    return limit(RLIMIT_CORE, 0) < 0 || limit(RLIMIT_NOFILE, DESCRIPTORS) < 0 ||
+                   limit(RLIMIT_FSIZE, longest_file(limits)) < 0
+               ? -1
+               : 0;
+}
+
+/* Whatever the gateway has left open, ignores or blocks. */
+static int settle_process(void)
+{
+    sigset_t none;
+    if (close_range(DIRECTORY_FD + 1, ~0U, 0) < 0 || chdir("/") < 0)
+        return -1;
+    (void)umask(077);
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, number == SIGPIPE || number == SIGXFSZ ? SIG_IGN : SIG_DFL);
+    (void)sigemptyset(&none);
+    return sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+const char *confinement_enter(bool writes, const struct tree_limits *limits)
+{
+    if (settle_process() < 0)
+        return "what the gateway has left open";
+    if (limit_resources(limits) < 0)
+        return "resources";
+    if (drop_capabilities() < 0)
+        return "capabilities";
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return "new privileges";
+    if (narrow_files(writes) < 0)
+        return "the file system";
+    if (prctl(PR_SET_DUMPABLE, 0) < 0)
+        return "the dumpable attribute";
+    return load_filter(writes) < 0 ? "system calls" : NULL;
+}

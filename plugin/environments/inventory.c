@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes inventories: see inventory.h. */
+#include "environments/inventory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define CHUNK_BYTES 65536
+
+static bool fail(struct error *error, const char *sentence)
+{
+    return error_set(error, ERROR_INTERNAL, "%s", sentence) == 0;
+}
+
+static bool fail_errno(struct error *error, const char *sentence)
+{
+    return error_set_errno(error, ERROR_INTERNAL, errno, "%s", sentence) == 0;
+}
+
+static bool hash_content(int file, uint64_t size, struct sha256 *hash, struct error *error)
+{
+    unsigned char bytes[CHUNK_BYTES];
+    uint64_t done = 0;
+    for (;;) {
+        ssize_t count = read(file, bytes, sizeof(bytes));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return fail_errno(error, "the file cannot be read");
+        if (count == 0)
+            return done == size || fail(error, "the file changed while it was read");
+        done += (uint64_t)count;
+        if (done > size)
+            return fail(error, "the file changed while it was read");
+        sha256_add(hash, bytes, (size_t)count);
+    }
+}
+
+static bool hash_file(const struct tree_entry *entry, char ret[SHA256_TEXT_LENGTH + 1],
+                      struct error *error)
+{
+    struct stat status;
+    struct sha256 hash;
+    CLEANUP_CLOSE int file = openat(entry->directory, entry->name,
+                                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) < 0)
+        return fail_errno(error, "the file cannot be read");
+    if (status.st_ino != entry->status->st_ino || status.st_dev != entry->status->st_dev)
+        return fail(error, "the file was replaced while it was read");
+    sha256_begin(&hash);
+    if (!hash_content(file, (uint64_t)entry->status->st_size, &hash, error))
+        return false;
+    sha256_end(&hash, ret);
+    return true;
+}
+
+bool inventory_link_stays(const char *path, const char *target)
+{
+    unsigned depth = 0;
+    for (; *path; path++)
+        depth += *path == '/';
+    if (target[0] == '/' || target[0] == '\0')
+        return false;
+    while (*target) {
+        size_t length = strcspn(target, "/");
+        bool is_up = length == 2 && target[0] == '.' && target[1] == '.';
+        bool is_here = length == 0 || (length == 1 && target[0] == '.');
+        if (is_up && depth == 0)
+            return false;
+        if (is_up)
+            depth--;
+        else if (!is_here)
+            depth++;
+        target += length;
+        target += *target == '/';
+    }
+    return true;
+}
+
+static bool add_link(FILE *text, const struct tree_entry *entry, struct error *error)
+{
+    char target[TREE_PATH_LIMIT + 1];
+    ssize_t length = readlinkat(entry->directory, entry->name, target, sizeof(target));
+    if (length < 0)
+        return fail_errno(error, "the link cannot be read");
+    if (length > TREE_PATH_LIMIT)
+        return fail(error, "the link's target is longer than allowed");
+    target[length] = '\0';
+    if (!tree_text_is_plain(target))
+        return fail(error, "the link's target has control characters, or is not UTF-8");
+    if (!inventory_link_stays(entry->path, target))
+        return fail(error, "the link leads out of the directory of packages");
+    (void)fprintf(text, "l %zd %s %s\n", length, target, entry->path);
+    return true;
+}
+
+static bool add_file(FILE *text, const struct tree_entry *entry, struct error *error)
+{
+    char sha256[SHA256_TEXT_LENGTH + 1];
+    mode_t mode = entry->status->st_mode & 07777;
+    if (mode != 0444 && mode != 0555)
+        return fail(error, "the file has another mode than 0444 and 0555");
+    if (!hash_file(entry, sha256, error))
+        return false;
+    (void)fprintf(text, "%c %" PRIu64 " %s %s\n", mode == 0555 ? 'x' : 'f',
+                  (uint64_t)entry->status->st_size, sha256, entry->path);
+    return true;
+}
+
+static bool add_directory(FILE *text, const struct tree_entry *entry, struct error *error)
+{
+    if ((entry->status->st_mode & 07777) != 0555)
+        return fail(error, "the directory has another mode than 0555");
+    if (entry->path[0] != '\0')
+        (void)fprintf(text, "d %s\n", entry->path);
+    return true;
+}
+
+static bool add_entry(void *user, const struct tree_entry *entry, struct error *error)
+{
+    FILE *text = user;
+    if (S_ISDIR(entry->status->st_mode))
+        return add_directory(text, entry, error);
+    return S_ISLNK(entry->status->st_mode) ? add_link(text, entry, error)
+                                           : add_file(text, entry, error);
+}
+
+bool inventory_make(int directory, const struct tree_limits *limits, struct inventory *inventory,
+                    struct error *error)
+{
+    CLEANUP_FREE char *text = NULL; /* outlives the stream, which writes to it when it closes */
+    size_t length = 0;
+    CLEANUP_FILE FILE *stream = open_memstream(&text, &length);
+    if (!stream)
+        return error_set(error, ERROR_OUT_OF_MEMORY, "out of memory for the inventory") == 0;
+    struct tree_walk walk = {.limits = limits, .visit = add_entry, .user = stream};
+    if (!tree_walk_run(directory, &walk, error)) {
+        memcpy(inventory->place, walk.path, sizeof(walk.path));
+        return false;
+    }
+    bool whole = !ferror(stream);
+    if (fclose(TAKE_POINTER(stream)) != 0 || !whole || !text)
+        return error_set(error, ERROR_OUT_OF_MEMORY, "out of memory for the inventory") == 0;
+    struct sha256 hash;
+    sha256_begin(&hash);
+    sha256_add(&hash, text, length);
+    sha256_end(&hash, inventory->sha256);
+    inventory->text = TAKE_POINTER(text);
+    inventory->length = length;
+    inventory->totals = walk.totals;
+    return true;
+}
+
+void inventory_clear(struct inventory *inventory)
+{
+    free(inventory->text);
+    inventory->text = NULL;
+    inventory->length = 0;
+}

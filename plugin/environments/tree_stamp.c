@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes stamps: see tree_stamp.h. Numbers are hashed as the machine has them in memory, as text
+ * takes longer to write than the rest of the walk. */
+#include "environments/tree_stamp.h"
+
+#include <string.h>
+
+static bool add_entry(void *user, const struct tree_entry *entry, struct error *error)
+{
+    struct sha256 *hash = user;
+    const struct stat *status = entry->status;
+    const uint64_t numbers[] = {
+        status->st_mode,
+        status->st_uid,
+        status->st_ino,
+        status->st_nlink,
+        (uint64_t)status->st_size,
+        (uint64_t)status->st_mtim.tv_sec,
+        (uint64_t)status->st_mtim.tv_nsec,
+        (uint64_t)status->st_ctim.tv_sec,
+        (uint64_t)status->st_ctim.tv_nsec,
+    };
+    (void)error;
+    sha256_add(hash, entry->path, strlen(entry->path) + 1);
+    sha256_add(hash, numbers, sizeof(numbers));
+    return true;
+}
+
+bool tree_stamp(int directory, const struct tree_limits *limits, char ret[SHA256_TEXT_LENGTH + 1],
+                struct error *error)
+{
+    struct sha256 hash;
+    struct tree_walk walk = {.limits = limits, .visit = add_entry, .user = &hash};
+    sha256_begin(&hash);
+    if (!tree_walk_run(directory, &walk, error))
+        return walk.path[0] != '\0' && error_add_context(error, "%s", walk.path) == 0;
+    sha256_end(&hash, ret);
+    return true;
+}

@@ -16,12 +16,20 @@
 
 static bool fail(struct error *error, const char *sentence)
 {
-    return error_set(error, ERROR_INTERNAL, "%s", sentence) == 0;
+    (void)error_set(error, ERROR_INTERNAL, "%s", sentence);
+    return false;
 }
 
 static bool fail_errno(struct error *error, const char *sentence)
 {
-    return error_set_errno(error, ERROR_INTERNAL, errno, "%s", sentence) == 0;
+    (void)error_set_errno(error, ERROR_INTERNAL, errno, "%s", sentence);
+    return false;
+}
+
+static bool fail_memory(struct error *error)
+{
+    (void)error_set(error, ERROR_OUT_OF_MEMORY, "out of memory for the inventory");
+    return false;
 }
 
 static bool hash_content(int file, uint64_t size, struct sha256 *hash, struct error *error)
@@ -139,7 +147,7 @@ bool inventory_make(int directory, const struct tree_limits *limits, struct inve
     size_t length = 0;
     CLEANUP_FILE FILE *stream = open_memstream(&text, &length);
     if (!stream)
-        return error_set(error, ERROR_OUT_OF_MEMORY, "out of memory for the inventory") == 0;
+        return fail_memory(error);
     struct tree_walk walk = {.limits = limits, .visit = add_entry, .user = stream};
     if (!tree_walk_run(directory, &walk, error)) {
         memcpy(inventory->place, walk.path, sizeof(walk.path));
@@ -147,7 +155,7 @@ bool inventory_make(int directory, const struct tree_limits *limits, struct inve
     }
     bool whole = !ferror(stream);
     if (fclose(TAKE_POINTER(stream)) != 0 || !whole || !text)
-        return error_set(error, ERROR_OUT_OF_MEMORY, "out of memory for the inventory") == 0;
+        return fail_memory(error);
     struct sha256 hash;
     sha256_begin(&hash);
     sha256_add(&hash, text, length);

@@ -56,14 +56,15 @@ static bool skip_target(struct span *line)
 static bool path_of(struct span line, struct span *ret)
 {
     struct span kind;
-    struct span word;
+    struct span size;
+    struct span hash;
     if (!skip_word(&line, &kind) || kind.length != 1)
         return false;
     bool found = false;
     if (kind.bytes[0] == 'd')
         found = true;
     else if (kind.bytes[0] == 'f' || kind.bytes[0] == 'x')
-        found = skip_word(&line, &word) && skip_word(&line, &word);
+        found = skip_word(&line, &size) && skip_word(&line, &hash);
     else if (kind.bytes[0] == 'l')
         found = skip_target(&line);
     *ret = line;

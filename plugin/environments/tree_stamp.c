@@ -32,8 +32,11 @@ bool tree_stamp(int directory, const struct tree_limits *limits, char ret[SHA256
     struct sha256 hash;
     struct tree_walk walk = {.limits = limits, .visit = add_entry, .user = &hash};
     sha256_begin(&hash);
-    if (!tree_walk_run(directory, &walk, error))
-        return walk.path[0] != '\0' && error_add_context(error, "%s", walk.path) == 0;
+    if (!tree_walk_run(directory, &walk, error)) {
+        if (walk.path[0] != '\0')
+            (void)error_add_context(error, "%s", walk.path);
+        return false;
+    }
     sha256_end(&hash, ret);
     return true;
 }

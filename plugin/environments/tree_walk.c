@@ -40,18 +40,21 @@ static void listing_clear(struct listing *listing)
 
 static bool fail(struct error *error, const char *sentence)
 {
-    return error_set(error, ERROR_INTERNAL, "%s", sentence) == 0;
+    (void)error_set(error, ERROR_INTERNAL, "%s", sentence);
+    return false;
 }
 
 static bool fail_errno(struct error *error, const char *sentence)
 {
-    return error_set_errno(error, errno == ENOMEM ? ERROR_OUT_OF_MEMORY : ERROR_INTERNAL, errno,
-                           "%s", sentence) == 0;
+    (void)error_set_errno(error, errno == ENOMEM ? ERROR_OUT_OF_MEMORY : ERROR_INTERNAL, errno,
+                          "%s", sentence);
+    return false;
 }
 
 static bool fail_memory(struct error *error)
 {
-    return error_set(error, ERROR_OUT_OF_MEMORY, "out of memory for a list of names") == 0;
+    (void)error_set(error, ERROR_OUT_OF_MEMORY, "out of memory for a list of names");
+    return false;
 }
 
 bool tree_text_is_plain(const char *text)

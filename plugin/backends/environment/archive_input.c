@@ -28,13 +28,15 @@ struct archive_input {
 
 static bool fail(struct error *error, const char *sentence)
 {
-    return error_set(error, ERROR_INTERNAL, "%s", sentence) == 0;
+    (void)error_set(error, ERROR_INTERNAL, "%s", sentence);
+    return false;
 }
 
 static bool fail_archive(struct archive_input *input, const char *sentence, struct error *error)
 {
     const char *reason = archive_error_string(input->archive);
-    return error_set(error, ERROR_INTERNAL, "%s: %s", sentence, reason ? reason : "no reason") == 0;
+    (void)error_set(error, ERROR_INTERNAL, "%s: %s", sentence, reason ? reason : "no reason");
+    return false;
 }
 
 struct archive_input *archive_input_open(int fd, struct error *error)

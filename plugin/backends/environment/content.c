@@ -28,12 +28,14 @@ static void place_clear(const struct place *place)
 
 static bool fail(struct error *error, const char *sentence)
 {
-    return error_set(error, ERROR_INTERNAL, "%s", sentence) == 0;
+    (void)error_set(error, ERROR_INTERNAL, "%s", sentence);
+    return false;
 }
 
 static bool fail_errno(struct error *error, const char *sentence)
 {
-    return error_set_errno(error, ERROR_INTERNAL, errno, "%s", sentence) == 0;
+    (void)error_set_errno(error, ERROR_INTERNAL, errno, "%s", sentence);
+    return false;
 }
 
 static int open_beneath(int top, const char *path, uint64_t flags, uint64_t resolve)

@@ -21,7 +21,8 @@ static void input_clear(struct archive_input *const *input)
 
 static bool fail(struct error *error, const char *sentence)
 {
-    return error_set_errno(error, ERROR_INTERNAL, errno, "%s", sentence) == 0;
+    (void)error_set_errno(error, ERROR_INTERNAL, errno, "%s", sentence);
+    return false;
 }
 
 static bool is_empty(int directory, struct error *error)
@@ -31,7 +32,8 @@ static bool is_empty(int directory, struct error *error)
     char stamp[SHA256_TEXT_LENGTH + 1];
     if (tree_stamp(directory, &none, stamp, error))
         return true;
-    return error_add_context(error, "the directory for the environment is not an empty one") == 0;
+    (void)error_add_context(error, "the directory for the environment is not an empty one");
+    return false;
 }
 
 static bool extract(int archive, struct content *content, struct outcome *outcome)

@@ -15,7 +15,8 @@
 static bool fail_at(struct outcome *outcome, const char *place, const char *sentence)
 {
     (void)stpcpy(outcome->place, place);
-    return error_set(&outcome->error, ERROR_INTERNAL, "%s", sentence) == 0;
+    (void)error_set(&outcome->error, ERROR_INTERNAL, "%s", sentence);
+    return false;
 }
 
 /* As much of a regular file as there is, up to the limit: new, and *ret_length. */
@@ -74,7 +75,8 @@ static bool compare(const char *recorded, size_t length, const struct inventory 
     size_t shown = path_length > TREE_PATH_LIMIT ? TREE_PATH_LIMIT : path_length;
     memcpy(outcome->place, path, shown);
     outcome->place[shown] = '\0';
-    return error_set(&outcome->error, ERROR_INTERNAL, "%s", sentences[change]) == 0;
+    (void)error_set(&outcome->error, ERROR_INTERNAL, "%s", sentences[change]);
+    return false;
 }
 
 /* The longest line that an inventory may have, and one for the directory that it has not. */
@@ -94,11 +96,14 @@ static bool verify_content(int directory, int content, const struct tree_limits 
         read_file(directory, INVENTORY_NAME, inventory_limit(limits), &length);
     if (!recorded)
         return fail_at(outcome, INVENTORY_NAME, "the inventory cannot be read");
-    if (!tree_stamp(content, limits, outcome->stamp, &outcome->error) ||
-        !inventory_make(content, limits, &made, &outcome->error)) {
+    /* Where it cannot be stamped there is no inventory either, and that says where. */
+    bool is_stamped = tree_stamp(content, limits, outcome->stamp, &outcome->error);
+    if (!inventory_make(content, limits, &made, &outcome->error)) {
         memcpy(outcome->place, made.place, sizeof(made.place));
         return false;
     }
+    if (!is_stamped)
+        return false;
     memcpy(outcome->sha256, made.sha256, sizeof(made.sha256));
     return compare(recorded, length, &made, outcome);
 }

@@ -12,6 +12,7 @@
 struct call_facts {
     struct rule_facts facts;
     const char *secrets[REQUEST_SECRETS_LIMIT];
+    const char *endpoints[REQUEST_ENDPOINTS_LIMIT];
     struct rule_inputs inputs;
 };
 
@@ -34,13 +35,15 @@ static void collect_facts(const struct call *call, struct call_facts *ret)
 {
     const struct request *request = &call->request;
     size_t secret_count = call_secrets(call, ret->secrets);
+    for (size_t i = 0; i < call->endpoint_count; i++)
+        ret->endpoints[i] = call->endpoints[i]->order.name;
     ret->facts = (struct rule_facts){
         .language = request->language->name,
         .mode = call->configuration.mode,
         .network = request->network,
         .secrets = ret->secrets,
         .secret_count = secret_count,
-        .endpoints = call->endpoints,
+        .endpoints = ret->endpoints,
         .endpoint_count = call->endpoint_count,
         .code = request->code,
         .code_bytes = request->code_length,

@@ -63,11 +63,13 @@ static const char *secret_that_asks(const struct policy *policy, const struct ru
 }
 
 /* The same of the endpoints. */
-static const char *endpoint_that_asks(const struct rule_facts *facts)
+static const char *endpoint_that_asks(const struct policy *policy, const struct rule_facts *facts)
 {
-    for (size_t i = 0; i < facts->endpoint_count; i++)
-        if (facts->endpoints[i]->ask)
-            return facts->endpoints[i]->order.name;
+    for (size_t i = 0; i < facts->endpoint_count; i++) {
+        const struct policy_endpoint *endpoint = policy_find_endpoint(policy, facts->endpoints[i]);
+        if (endpoint && endpoint->ask)
+            return facts->endpoints[i];
+    }
     return NULL;
 }
 
@@ -85,7 +87,7 @@ struct policy_verdict policy_decide(const struct policy *policy, struct rule_fac
     }
     if (verdict.decision == APPROVAL_ALLOW) {
         verdict.secret = secret_that_asks(policy, facts);
-        verdict.endpoint = endpoint_that_asks(facts);
+        verdict.endpoint = endpoint_that_asks(policy, facts);
         verdict.decision = verdict.secret || verdict.endpoint ? APPROVAL_ASK : APPROVAL_ALLOW;
     }
     return verdict;

@@ -49,6 +49,18 @@ static bool read_secrets(const struct json_place *place, json_t *value, void *ob
     return true;
 }
 
+static bool read_endpoints(const struct json_place *place, json_t *value, void *object)
+{
+    struct policy_rule *rule = object;
+    if (json_is_array(value))
+        return policy_read_strings(place, value, 1, policy_check_endpoint_name,
+                                   &rule->endpoint_names);
+    if (!json_is_boolean(value))
+        return json_place_refuse(place, "must be true or false, or a list of endpoints' names");
+    rule->endpoints = json_is_true(value);
+    return true;
+}
+
 /* An id begins with a letter, so that it is never mistaken for a rule's index. */
 static bool check_id(const struct json_place *place, const char *id)
 {
@@ -98,6 +110,7 @@ static const struct json_member rule_members[] = {
      .read = read_with},
     {"network", &condition, AT(network), .optional = true},
     {"secrets", &policy_strings, AT(secret_names), .optional = true, .read = read_secrets},
+    {"endpoints", &policy_strings, AT(endpoint_names), .optional = true, .read = read_endpoints},
     {"code_bytes", .optional = true, .read = read_size},
     {"reason", &member_text, AT(reason), 1, REASON_LIMIT, .optional = true},
     {.name = "match"}, /* policy_examples_agree() */
@@ -119,7 +132,8 @@ static bool read_rule(const struct json_place *place, json_t *value, void *item,
 {
     const struct policy *policy = object;
     struct policy_rule *rule = item;
-    *rule = (struct policy_rule){.network = -1, .secrets = -1, .code_most = UINT64_MAX};
+    *rule = (struct policy_rule){
+        .network = -1, .secrets = -1, .endpoints = -1, .code_most = UINT64_MAX};
     return json_read_members(place, value, rule_members, rule) &&
            id_is_new(place, policy->rules, rule) &&
            policy_examples_agree(place, value, rule, policy->default_mode);
@@ -132,14 +146,16 @@ const struct json_items policy_rules = {
     .read = read_rule,
 };
 
-static bool secrets_apply(const struct policy_rule *rule, const struct rule_facts *facts)
+/* wanted and names: the rule's; the request asks for count of them. */
+static bool names_apply(const struct policy_rule *rule, int wanted, char *const *names,
+                        const char *const *asked, size_t count)
 {
-    if (!rule->secret_names)
-        return rule->secrets < 0 || (rule->secrets != 0) == (facts->secret_count > 0);
+    if (!names)
+        return wanted < 0 || (wanted != 0) == (count > 0);
     size_t named = 0;
-    for (size_t i = 0; i < facts->secret_count; i++)
-        named += string_list_contains(rule->secret_names, facts->secrets[i]);
-    return named > 0 && (rule->decision != APPROVAL_ALLOW || named == facts->secret_count);
+    for (size_t i = 0; i < count; i++)
+        named += string_list_contains(names, asked[i]);
+    return named > 0 && (rule->decision != APPROVAL_ALLOW || named == count);
 }
 
 static bool code_applies(const struct policy_rule *rule, struct rule_facts *facts)
@@ -173,7 +189,11 @@ static bool conditions_hold(const struct policy_rule *rule, struct rule_facts *f
            (rule->network < 0 || (rule->network != 0) == facts->network) &&
            (!rule->principals ||
             (facts->principal && string_list_contains(rule->principals, facts->principal))) &&
-           secrets_apply(rule, facts) && code_applies(rule, facts) && request_applies(rule, facts);
+           names_apply(rule, rule->secrets, rule->secret_names, facts->secrets,
+                       facts->secret_count) &&
+           names_apply(rule, rule->endpoints, rule->endpoint_names, facts->endpoints,
+                       facts->endpoint_count) &&
+           code_applies(rule, facts) && request_applies(rule, facts);
 }
 
 bool rule_allows_by_code(const struct policy_rule *rule)
@@ -188,7 +208,7 @@ static const char *find_unnamed(const struct policy_rule *rule, const struct rul
         return "language";
     if (facts->network && rule->network != 1)
         return "network";
-    if (facts->endpoint_count > 0)
+    if (facts->endpoint_count > 0 && !rule->endpoint_names)
         return "endpoints";
     if (facts->workspace)
         return "workspace";

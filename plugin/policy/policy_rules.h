@@ -29,8 +29,6 @@ enum approver_decision {
     APPROVER_CELLS = 1 << 5    /* further cells until the session ends */
 };
 
-struct policy_endpoint;
-
 /* The facts of a request that rules can see; all borrowed. */
 struct rule_facts {
     const char *language; /* canonical name */
@@ -38,7 +36,7 @@ struct rule_facts {
     bool network;
     const char *const *secrets; /* names, no NULL at the end */
     size_t secret_count;
-    const struct policy_endpoint *const *endpoints; /* likewise */
+    const char *const *endpoints; /* likewise */
     size_t endpoint_count;
     const char *code; /* code_bytes of it; NULL: not known but for them and code_sha256 */
     uint64_t code_bytes;
@@ -59,6 +57,8 @@ struct policy_rule {
     int network;             /* -1: any, 0, 1 */
     int secrets;             /* -1: any, 0: none asked for, 1: some */
     char **secret_names;     /* NULL: any; else those that it is about, see rule_applies() */
+    int endpoints;           /* as secrets */
+    char **endpoint_names;   /* as secret_names */
     char **code_sha256;      /* NULL: any; lower-case hexadecimal */
     struct rule_inputs with; /* of a rule that allows by code_sha256 */
     char **request_sha256;   /* NULL: any */
@@ -68,8 +68,9 @@ struct policy_rule {
     char *reason;            /* NULL or words for the result */
 };
 
-/* Whether all conditions of the rule hold. Of named secrets an allowing rule wants all that are
- * asked for among its names, and at least one; one that asks or denies is met by any of them. */
+/* Whether all conditions of the rule hold. Of named secrets and endpoints an allowing rule wants
+ * all that are asked for among its names, and at least one; one that asks or denies is met by any
+ * of them. */
 bool rule_applies(const struct policy_rule *rule, struct rule_facts *facts);
 /* Does the rule allow code by its hash? Such a rule applies only where all else that decides what
  * runs is named by it, or is not there; one that asks or denies applies whatever is beside it. A

@@ -290,6 +290,26 @@ def test_an_endpoint_that_asks_is_asked_about():
     tap.equal((code, result["error"]["code"]), (NOT_RUN, "approval_denied"))
 
 
+def test_rules_of_the_policy_see_the_endpoints():
+    if MODE != "process":
+        raise tap.Skip("this is the gateway's part, and was tried in process mode")
+    rules = [{"decision": "allow", "endpoints": ["github", "asked"]}, {"id": "sealed", "decision": "deny", "endpoints": ["open"]},
+             {"decision": "allow", "languages": ["python"], "code_sha256": [hashlib.sha256(b"0").hexdigest()], "endpoints": ["git"]}]
+
+    def try_all():
+        for endpoints, outcome in ((["github"], "runs"), (["github", "asked"], "asks"), (["github", "git"], "asks"), (["git"], "runs"),
+                                   (["open"], "denies"), (["open", "github"], "denies")):
+            of_call = host()
+            code, result = run("0", endpoints, host_of_call=of_call)
+            tap.equal((code, len(of_call.requests)), {"runs": (OK, 0), "asks": (OK, 1), "denies": (NOT_RUN, 0)}[outcome], endpoints)
+            if outcome == "denies":
+                tap.equal(result["error"]["code"], "policy_denied")
+                tap.contains(result["error"]["message"], "sealed")
+        of_call = host()
+        tap.equal((run("1", ["git"], host_of_call=of_call)[0], len(of_call.requests)), (OK, 1), "other code")
+    provider.with_policy({"approval": {"default": "ask", "rules": rules}}, try_all)
+
+
 def test_another_definition_is_another_request():
     first = succeeded(run("0"))["approval"]
     hashes = []

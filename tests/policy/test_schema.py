@@ -31,7 +31,7 @@ WHOLE = {
     "content_checks": {"timeout_ms": 5000, "languages": {
         "python": {"action": "refuse", "required": True, "allowed_modules": ["json", "os.path"], "forbidden_modules": [], "forbidden_names": ["eval"]}}},
     "approval": {"default": "ask", "timeout_ms": 1000, "max_waiting": 10, "in_band": False, "decisions": ["once", "deny", "cells"], "rules": [
-        {"decision": "allow", "id": "small", "languages": ["python", "sh"], "modes": ["process"], "network": False, "secrets": False,
+        {"decision": "allow", "id": "small", "languages": ["python", "sh"], "modes": ["process"], "network": False, "secrets": False, "endpoints": False,
          "code_bytes": {"min": 0, "max": 100}, "principals": ["ops"], "reason": "small things",
          "match": [{"language": "sh", "principal": "ops", "code": "1"}], "not_match": [{"language": "sh", "mode": "docker"}]},
         {"decision": "allow", "languages": ["sh"], "code_sha256": [HASH],
@@ -39,8 +39,8 @@ WHOLE = {
                   "secrets": {"KEY": "key"}},
          "not_match": [{"language": "sh", "code_sha256": HASH, "workspace": True, "with": {"args": [], "secrets": {"KEY": "key"}}}]},
         {"decision": "allow", "request_sha256": [HASH], "match": [{"language": "lua", "request_sha256": HASH}]},
-        {"decision": "deny", "secrets": ["key"], "code_sha256": [HASH],
-         "match": [{"language": "r", "secrets": ["key"], "code_sha256": HASH, "code_bytes": 1, "network": True}]}]},
+        {"decision": "deny", "secrets": ["key"], "endpoints": ["github"], "code_sha256": [HASH],
+         "match": [{"language": "r", "secrets": ["key"], "endpoints": ["github"], "code_sha256": HASH, "code_bytes": 1, "network": True}]}]},
     "network": {"allowed": True},
     "endpoints": {
         "github": {"base_url": "https://api.github.com:8443/v3/", "description": "Issues of acme.",

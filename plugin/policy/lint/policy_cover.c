@@ -41,6 +41,14 @@ static bool has_secret(const struct policy *policy, const struct policy_rule *ru
     return !rule->secret_names && (rule->secrets != 1 || policy->secrets[0]);
 }
 
+static bool has_endpoint(const struct policy *policy, const struct policy_rule *rule)
+{
+    for (char **name = rule->endpoint_names; name && *name; name++)
+        if (policy_find_endpoint(policy, *name))
+            return true;
+    return !rule->endpoint_names && (rule->endpoints != 1 || policy->endpoint_count > 0);
+}
+
 /* Secrets of which the policy lists one that the rule's "with" wants not, or the other way round.
  */
 static bool secrets_agree(const struct policy *policy, const struct policy_rule *rule)
@@ -76,6 +84,8 @@ static const char *idle_by_code(const struct policy *policy, const struct policy
                "is another program";
     if (!secrets_agree(policy, rule))
         return "its \"with\" does not say which variable gets which of its secrets";
+    if (rule->endpoints == 1)
+        return "it allows by code_sha256 and does not name its endpoints";
     if (!image_is_possible(policy, rule))
         return "the policy does not offer the image of its \"with\"";
     return NULL;
@@ -91,6 +101,8 @@ const char *policy_rule_is_idle(const struct policy *policy, const struct policy
         return "the policy allows no network";
     if (!has_secret(policy, rule))
         return "the policy lists none of its secrets";
+    if (!has_endpoint(policy, rule))
+        return "the policy has none of its endpoints";
     return rule_allows_by_code(rule) ? idle_by_code(policy, rule) : NULL;
 }
 
@@ -158,6 +170,20 @@ static bool covers_secrets(const struct policy *policy, const struct policy_rule
     return (inner->secrets == 0 || !policy->secrets[0]) && !inner->secret_names;
 }
 
+static bool covers_endpoints(const struct policy *policy, const struct policy_rule *outer,
+                             const struct policy_rule *inner)
+{
+    bool has_none = policy->endpoint_count == 0;
+    bool inner_has_none = (inner->endpoints == 0 || has_none ||
+                           (rule_allows_by_code(inner) && inner->endpoints < 0)) &&
+                          !inner->endpoint_names;
+    if (outer->endpoint_names)
+        return covers_list(outer->endpoint_names, inner->endpoint_names);
+    if (outer->endpoints == 0 || rule_allows_by_code(outer))
+        return inner_has_none;
+    return outer->endpoints < 0 || inner->endpoints == 1 || inner->endpoint_names;
+}
+
 static bool covers_code(const struct policy_rule *outer, const struct policy_rule *inner)
 {
     return outer->code_least <= inner->code_least && outer->code_most >= inner->code_most &&
@@ -172,6 +198,6 @@ bool policy_rule_covers(const struct policy *policy, const struct policy_rule *o
 {
     return !policy_rule_is_idle(policy, outer) && covers_languages(policy, outer, inner) &&
            covers_modes(policy, outer, inner) && covers_network(policy, outer, inner) &&
-           covers_secrets(policy, outer, inner) && covers_code(outer, inner) &&
-           covers_list(outer->principals, inner->principals);
+           covers_secrets(policy, outer, inner) && covers_endpoints(policy, outer, inner) &&
+           covers_code(outer, inner) && covers_list(outer->principals, inner->principals);
 }

@@ -17,32 +17,54 @@
 struct example {
     struct rule_facts facts;
     const char **names; /* of its secrets */
+    const char **endpoints;
     struct rule_inputs with;
 };
 
 static void clear_example(struct example *example)
 {
     free(example->names);
+    free(example->endpoints);
     rule_inputs_clear(&example->with);
 }
 
-static bool read_secrets(const struct json_place *place, json_t *value, void *object)
+/* *ret, new, is the caller's in any case. */
+static bool read_names(const struct json_place *place, json_t *value, size_t most,
+                       json_text_check *check, const char ***ret)
 {
-    struct example *example = object;
-    if (!json_read_array(place, value, 0, REQUEST_SECRETS_LIMIT))
+    if (!json_read_array(place, value, 0, most))
         return false;
     const char **names = calloc(json_array_size(value) + 1, sizeof(*names));
-    example->names = names;
+    *ret = names;
     if (!names)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place item = json_place_item(place, i);
         if (!json_read_string(&item, json_array_get(value, i), 1, POLICY_STRING_LIMIT, &names[i]) ||
-            !policy_check_secret_name(&item, names[i]))
+            !check(&item, names[i]))
             return false;
     }
-    example->facts.secrets = names;
+    return true;
+}
+
+static bool read_secrets(const struct json_place *place, json_t *value, void *object)
+{
+    struct example *example = object;
+    if (!read_names(place, value, REQUEST_SECRETS_LIMIT, policy_check_secret_name, &example->names))
+        return false;
+    example->facts.secrets = example->names;
     example->facts.secret_count = json_array_size(value);
+    return true;
+}
+
+static bool read_endpoints(const struct json_place *place, json_t *value, void *object)
+{
+    struct example *example = object;
+    if (!read_names(place, value, REQUEST_ENDPOINTS_LIMIT, policy_check_endpoint_name,
+                    &example->endpoints))
+        return false;
+    example->facts.endpoints = example->endpoints;
+    example->facts.endpoint_count = json_array_size(value);
     return true;
 }
 
@@ -79,6 +101,7 @@ static const struct json_member members[] = {
     {"principal", &member_borrowed_text, AT(facts.principal), 1, POLICY_STRING_LIMIT,
      .optional = true},
     {"secrets", .optional = true, .read = read_secrets},
+    {"endpoints", .optional = true, .read = read_endpoints},
     {"with", .optional = true, .read = read_with},
     {"request_sha256", &member_borrowed_text, AT(facts.request_sha256), 1, POLICY_STRING_LIMIT,
      .optional = true, .check = policy_check_sha256},

@@ -76,6 +76,14 @@ static bool gives_secrets_unasked(const struct policy *policy)
     return unasked;
 }
 
+static bool gives_endpoints_unasked(const struct policy *policy)
+{
+    for (size_t i = 0; i < policy->endpoint_count; i++)
+        if (!policy->endpoints[i].ask)
+            return true;
+    return false;
+}
+
 /* An absent condition holds for everything: easily forgotten in a rule that allows. */
 static void look_at_width(struct lint *lint)
 {
@@ -94,6 +102,10 @@ static void look_at_width(struct lint *lint)
             lint_add(lint, LINT_WARNING, place, rule->id,
                      "the rule is wider than it looks: without \"secrets\" it allows any code with "
                      "any secret that the policy lists");
+        if (rule->endpoints < 0 && !rule->endpoint_names && gives_endpoints_unasked(policy))
+            lint_add(lint, LINT_WARNING, place, rule->id,
+                     "the rule is wider than it looks: without \"endpoints\" it allows any code "
+                     "with any endpoint whose \"approval\" is \"never\"");
         if (rule->network < 0 && policy->network_allowed)
             lint_add(lint, LINT_WARNING, place, rule->id,
                      "the rule is wider than it looks: without \"network\" it allows any code with "

@@ -41,9 +41,12 @@ static struct policy *load(const char *patch)
 #define ENDPOINT(more, name, members) "{" QUIET more ",\"endpoints\":{\"" name "\":{" members "}}}"
 #define URL(url)                      "\"base_url\":\"https://" url "\""
 #define ALLOW(rules)                  "\"allow\":[" rules "]"
-#define READS(path)                   "{\"methods\":[\"GET\"],\"paths\":[\"" path "\"]}"
-#define AUTH                          ",\"auth\":{\"type\":\"bearer\",\"secret\":\"a\"}"
-#define PROVIDER                      "\"providers\":[{\"type\":\"systemd\"}]"
+#define OPEN_ENDPOINT(rules)                               \
+    ENDPOINT(",\"approval\":{\"rules\":[" rules "]}", "e", \
+             URL("a.b") ",\"approval\":\"never\"," ALLOW(READS("/a")))
+#define READS(path) "{\"methods\":[\"GET\"],\"paths\":[\"" path "\"]}"
+#define AUTH        ",\"auth\":{\"type\":\"bearer\",\"secret\":\"a\"}"
+#define PROVIDER    "\"providers\":[{\"type\":\"systemd\"}]"
 
 #define BY_CODE(more) \
     "{\"decision\":\"allow\",\"languages\":[\"sh\"],\"code_sha256\":[\"" HASH_1 "\"]" more "}"
@@ -282,6 +285,29 @@ static const struct {
     {"{" QUIET ",\"network\":{\"allowed\":true},\"approval\":{\"rules\":[{\"decision\":"
      "\"allow\",\"principals\":[\"a\"]}]}}",
      "warning /approval/rules/0;"},
+    {OPEN_ENDPOINT("{\"decision\":\"allow\"}"), "warning /approval/rules/0;"},
+    {OPEN_ENDPOINT("{\"decision\":\"allow\",\"endpoints\":false}"), ""},
+    {OPEN_ENDPOINT("{\"decision\":\"allow\",\"endpoints\":[\"e\"]}"), ""},
+    {OPEN_ENDPOINT("{\"decision\":\"deny\"}"), ""},
+    {ENDPOINT(",\"approval\":{\"rules\":[{\"decision\":\"allow\"}]}", "e",
+              URL("a.b") "," ALLOW(READS("/a"))),
+     ""},
+    /* Rules of endpoints. */
+    {RULES("{\"decision\":\"deny\",\"endpoints\":true}"), "warning /approval/rules/0;"},
+    {RULES("{\"decision\":\"deny\",\"endpoints\":[\"e\"]}"), "warning /approval/rules/0;"},
+    {RULES("{\"decision\":\"deny\",\"endpoints\":false}"), ""},
+    {OPEN_ENDPOINT("{\"decision\":\"deny\",\"endpoints\":[\"f\"]}"), "warning /approval/rules/0;"},
+    {OPEN_ENDPOINT("{\"decision\":\"deny\",\"endpoints\":[\"e\",\"f\"]}"), ""},
+    {OPEN_ENDPOINT(BY_CODE(",\"endpoints\":true")), "warning /approval/rules/0;"},
+    {OPEN_ENDPOINT(BY_CODE(",\"endpoints\":[\"e\"]")), ""},
+    {OPEN_ENDPOINT(
+         "{\"decision\":\"deny\",\"endpoints\":true},{\"decision\":\"ask\",\"endpoints\":["
+         "\"e\"]}"),
+     "warning /approval/rules/1;"},
+    {OPEN_ENDPOINT("{\"decision\":\"deny\",\"endpoints\":[\"e\"]},{\"decision\":\"ask\","
+                   "\"endpoints\":true}"),
+     ""},
+    {OPEN_ENDPOINT("{\"decision\":\"deny\",\"endpoints\":false},{\"decision\":\"ask\"}"), ""},
     /* One rule in front of another. */
     {TWO("\"deny\"", "\"allow\""), "warning /approval/rules/1;"},
     {TWO("\"allow\"", "\"deny\",\"languages\":[\"sh\"]"), ""},
@@ -343,6 +369,9 @@ static struct policy *random_policy(void)
 {
     static const char *const decisions[] = {"allow", "ask", "deny"};
     static const char *const secrets[] = {"[]", "[\"a\"]", "[\"*\"]"};
+    static const char *const endpoints[] = {
+        "{}", "{\"e\":{\"tunnel\":\"a.b:443\"}}",
+        "{\"e\":{\"tunnel\":\"a.b:443\"},\"f\":{\"tunnel\":\"b.c:443\",\"approval\":\"never\"}}"};
     char rules[2][512];
     char text[1536];
     for (size_t i = 0; i < 2; i++) {
@@ -355,6 +384,8 @@ static struct policy *random_policy(void)
         MAYBE(rules[i], "\"network\":true", "\"network\":false");
         MAYBE(rules[i], "\"secrets\":true", "\"secrets\":false", "\"secrets\":[\"a\"]",
               "\"secrets\":[\"a\",\"b\"]");
+        MAYBE(rules[i], "\"endpoints\":true", "\"endpoints\":false", "\"endpoints\":[\"e\"]",
+              "\"endpoints\":[\"e\",\"f\"]");
         MAYBE(rules[i], "\"code_bytes\":{\"min\":1}", "\"code_bytes\":{\"max\":1}",
               "\"code_bytes\":{\"min\":1,\"max\":2}");
         MAYBE(rules[i], "\"code_sha256\":[\"" HASH_1 "\"]",
@@ -369,10 +400,10 @@ static struct policy *random_policy(void)
     }
     (void)snprintf(
         text, sizeof(text),
-        "{\"network\":{\"allowed\":%s},\"secrets\":{\"allowed\":%s},\"approval\":{\"rules\":"
-        "[{%s},{%s}]}}",
-        random_below(&seed, 2) ? "true" : "false", secrets[random_below(&seed, 3)], rules[0],
-        rules[1]);
+        "{\"network\":{\"allowed\":%s},\"secrets\":{\"allowed\":%s},\"endpoints\":%s,\"approval\":{"
+        "\"rules\":[{%s},{%s}]}}",
+        random_below(&seed, 2) ? "true" : "false", secrets[random_below(&seed, 3)],
+        endpoints[random_below(&seed, 3)], rules[0], rules[1]);
     return load(text);
 }
 
@@ -400,6 +431,11 @@ static struct rule_facts random_facts(const struct policy *policy)
     for (size_t i = 0; i < facts.secret_count; i++)
         if (!policy_allows_secret(policy, facts.secrets[i]))
             facts.secret_count = 0;
+    static const char *const all_endpoints[] = {"e", "f"};
+    size_t has = policy->endpoint_count;
+    size_t from = has == 2 ? random_below(&seed, 2) : 0;
+    facts.endpoints = all_endpoints + from;
+    facts.endpoint_count = random_below(&seed, has - from + 1);
     /* Of one secret the variable is known. */
     static char v[] = "-v";
     static char key_a[] = "K=a";
@@ -422,7 +458,7 @@ START_TEST(a_covered_rule_applies_where_its_cover_does)
     size_t covered = 0;
     size_t idle = 0;
     size_t met = 0;
-    for (int round = 0; round < 2600; round++) {
+    for (int round = 0; round < 4000; round++) {
         CLEANUP(cleanup_policy) struct policy *policy = random_policy();
         const struct policy_rule *outer = &policy->rules[0];
         const struct policy_rule *inner = &policy->rules[1];

@@ -47,6 +47,9 @@ static const struct {
     {RULE("allow", "\"secrets\":[]"), "/secrets: must have at least 1 member"},
     {RULE("allow", "\"secrets\":[\"*\"]"), "/secrets/0: must be a secret's name"},
     {RULE("allow", "\"secrets\":{}"), "/secrets: must be true or false, or a list"},
+    {RULE("allow", "\"endpoints\":[]"), "/endpoints: must have at least 1 member"},
+    {RULE("allow", "\"endpoints\":[\"A\"]"), "/endpoints/0: must be an endpoint"},
+    {RULE("allow", "\"endpoints\":\"a\""), "/endpoints: must be true or false, or a list"},
     {RULE("allow", "\"code_sha256\":\"" HASH_OF_ONE "\""), "/code_sha256: must be an array"},
     {RULE("allow", "\"code_sha256\":[\"" HASH_OF_ONE "0\"]"), "/code_sha256/0: must be a SHA-256"},
     {RULE("allow", "\"code_sha256\":[\"" HASH_OF_ONE " \"]"), "/code_sha256/0: must be a SHA-256"},
@@ -97,6 +100,8 @@ static const struct {
     {MATCH(",\"secrets\":true"), "/match/0/secrets: must be an array"},
     {MATCH(",\"secrets\":[1]"), "/match/0/secrets/0: must be a string"},
     {MATCH(",\"secrets\":[\"a\",\"a b\"]"), "/match/0/secrets/1: must be a secret's name"},
+    {MATCH(",\"endpoints\":true"), "/match/0/endpoints: must be an array"},
+    {MATCH(",\"endpoints\":[\"a\",\"a b\"]"), "/match/0/endpoints/1: must be an endpoint"},
     {MATCH(",\"principal\":null"), "/match/0/principal: must be a string"},
     {MATCH(",\"code\":1"), "/match/0/code: must be a string"},
     {MATCH(",\"code\":\"1\",\"code_bytes\":1"),
@@ -161,6 +166,13 @@ static const struct {
     {"allow", "\"secrets\":[\"a\",\"b\"]", "\"secrets\":[\"b\",\"a\"]",
      "\"secrets\":[\"a\",\"c\"]"},
     {"allow", "\"secrets\":[\"a\"]", "\"secrets\":[\"a\"]", "\"secrets\":[]"},
+    {"ask", "\"endpoints\":true", "\"endpoints\":[\"a\"]", "\"endpoints\":[]"},
+    {"ask", "\"endpoints\":false", "\"secrets\":[\"a\"]", "\"endpoints\":[\"a\"]"},
+    {"ask", "\"endpoints\":[\"a\",\"b\"]", "\"endpoints\":[\"c\",\"b\"]", "\"endpoints\":[\"c\"]"},
+    {"deny", "\"endpoints\":[\"a\"]", "\"endpoints\":[\"a\",\"c\"]", "\"secrets\":[\"a\"]"},
+    {"allow", "\"endpoints\":[\"a\",\"b\"]", "\"endpoints\":[\"b\",\"a\"]",
+     "\"endpoints\":[\"a\",\"c\"]"},
+    {"allow", "\"endpoints\":[\"a\"]", "\"endpoints\":[\"a\"]", "\"endpoints\":[]"},
     {"ask", "\"code_bytes\":{\"min\":2}", "\"code\":\"ab\"", "\"code\":\"a\""},
     {"ask", "\"code_bytes\":{\"max\":2}", "\"code_bytes\":2", "\"code_bytes\":3"},
     {"ask", "\"code_bytes\":{\"min\":1,\"max\":1}", "\"code\":\"1\"", "\"mode\":\"process\""},
@@ -178,6 +190,11 @@ static const struct {
      "\"code\":\"1\",\"workspace\":true"},
     {"allow", BY_CODE "", "\"code\":\"1\",\"network\":false", "\"code\":\"1\",\"network\":true"},
     {"allow", BY_CODE "", "\"code\":\"1\",\"secrets\":[]", "\"code\":\"1\",\"secrets\":[\"a\"]"},
+    {"allow", BY_CODE "", "\"code\":\"1\",\"endpoints\":[]",
+     "\"code\":\"1\",\"endpoints\":[\"a\"]"},
+    {"allow", BY_CODE ",\"endpoints\":[\"a\"]", "\"code\":\"1\",\"endpoints\":[\"a\"]",
+     "\"code\":\"1\",\"endpoints\":[\"a\",\"b\"]"},
+    {"deny", BY_CODE "", "\"code\":\"1\",\"endpoints\":[\"a\"]", "\"code\":\"2\""},
     {"allow", BY_CODE ",\"network\":true", "\"code\":\"1\",\"network\":true", "\"code\":\"1\""},
     {"allow", BY_CODE ",\"with\":{\"args\":[\"a\"]}", "\"code\":\"1\",\"with\":{\"args\":[\"a\"]}",
      "\"code\":\"1\""},
@@ -261,6 +278,32 @@ START_TEST(a_secret_may_want_to_be_asked_for)
 }
 END_TEST
 
+#define ENDPOINT(name, more) "\"" name "\":{\"base_url\":\"https://a.b\",\"allow\":[]" more "}"
+
+/* Where the rules allow the run, and also where one of them names the endpoint. */
+START_TEST(an_endpoint_wants_to_be_asked_for_unless_it_says_otherwise)
+{
+    static const char text[] =
+        "{\"approval\":{\"rules\":[{\"decision\":\"allow\",\"endpoints\":[\"dear\",\"cheap\"]}]},"
+        "\"endpoints\":{" ENDPOINT("dear", "") "," ENDPOINT("cheap",
+                                                            ",\"approval\":\"never\"") "}}";
+    static const char *const endpoints[] = {"cheap", "dear"};
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy = policy_load_text("test", text, strlen(text), &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    struct rule_facts facts = {
+        .language = "sh", .endpoints = endpoints, .endpoint_count = 1, .code = ""};
+    struct policy_verdict verdict = policy_decide(policy, &facts);
+    ck_assert_int_eq(verdict.decision, APPROVAL_ALLOW);
+    ck_assert_ptr_null(verdict.endpoint);
+    facts.endpoint_count = 2;
+    verdict = policy_decide(policy, &facts);
+    ck_assert_int_eq(verdict.decision, APPROVAL_ASK);
+    ck_assert_str_eq(verdict.endpoint, "dear");
+}
+END_TEST
+
 static const char *pick_decision(uint64_t *random)
 {
     static const char *const names[] = {"allow", "ask", "deny"};
@@ -317,6 +360,7 @@ int main(void)
     tcase_add_test(cases[0], an_id_is_given_once);
     tcase_add_loop_test(cases[0], a_condition_holds_what_it_says, 0, COUNT_OF(conditions));
     tcase_add_test(cases[0], a_secret_may_want_to_be_asked_for);
+    tcase_add_test(cases[0], an_endpoint_wants_to_be_asked_for_unless_it_says_otherwise);
     tcase_add_test(cases[0], more_rules_never_weaken_a_denial);
     return run_suite("policy_rules", cases, COUNT_OF(cases));
 }

@@ -147,6 +147,7 @@ class Loop:
         self.cells = Cells(runner.load("session_checkpoint"))
         self.session = runner.load("session")["Session"](runner, self.cells.take)
         self.names = sys.modules["__main__"].__dict__
+        self.result = None  # of the last code; the value where that is one expression
         self.value_name, self.flush = (runner.load("main_run")[name] for name in ("VALUE_NAME", "flush_both"))
 
     def begin(self):
@@ -160,18 +161,27 @@ class Loop:
         """The exception that has ended the cell; None: there is none."""
         try:
             hold_interruptions(False)
-            result = eval(code, self.names)
-            return self.session.await_result(result)[1] if code.co_flags & 0x80 else None  # CO_COROUTINE
+            self.result = eval(code, self.names)
+            if not code.co_flags & 0x80:  # CO_COROUTINE
+                return None
+            self.result, error = self.session.await_result(self.result)
+            return error
         except BaseException as error:
             return error.with_traceback(self.session.of_cells(error.__traceback__))
 
-    def finish(self, error):
-        self.flush()
-        value = self.names.pop(self.value_name, None)
+    def tell(self, error):
+        """Of the value nothing is left behind it."""
+        value, self.result = self.result, None
+        if value is None:
+            value = self.names.pop(self.value_name, None)
         try:
             self.runner.tell(value, None if isinstance(error, SystemExit) else error)
         except BaseException:  # results are not worth another end of the cell
             pass
+
+    def finish(self, error):
+        self.flush()
+        self.tell(error)
         status = 0 if error is None else report(error)
         self.flush()
         return status

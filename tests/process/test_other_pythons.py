@@ -4,6 +4,7 @@ which it starts, and their results are told."""
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -20,6 +21,7 @@ from provider import Host
 SOME = list(plain_python.PROGRAMS)[::1 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 12]
 RIGHTS = ("sandbox.exec", "sandbox.exec.session")
 BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1]  # nobody else can write there, so the fork server trusts it
+EXPRESSIONS = pathlib.Path(__file__).with_name("python_expressions.py")
 provider = Provider()
 
 
@@ -53,10 +55,20 @@ def own_session(comparison, way):
     tap.equal(cell("print(x)", fresh, session_action="undo")["stdout"], "1\n")
 
 
-def compare(minor):
+def found(minor):
     prefix = other_pythons.prefix_of(minor)
     if prefix is None:
         raise tap.Skip(f"no Python 3.{minor} is on this machine, in PATH, of pyenv or of uv")
+    return prefix
+
+
+def compare_expressions(minor):
+    told = subprocess.run([found(minor) / f"bin/python3.{minor}", "-I", EXPRESSIONS], capture_output=True, text=True, check=True)
+    tap.true(told.stdout.strip().isdigit() and int(told.stdout) > 500, told.stdout[:4000])
+
+
+def compare(minor):
+    prefix = found(minor)
     if not shutil.which("patchelf"):
         raise tap.Skip("patchelf is not installed")
     if not python_packages.is_open_to_others(BUILD):
@@ -78,6 +90,7 @@ def compare(minor):
 
 for number in other_pythons.minors():
     globals()[f"test_python_3_{number}"] = lambda minor=number: compare(minor)
+    globals()[f"test_expressions_in_python_3_{number}"] = lambda minor=number: compare_expressions(minor)
 
 
 tap.run(globals())

@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import tap
 
+import python_expressions
 from shown import EXCEPTION, OMITTED, RESULT, Shown, load
 
 
@@ -284,6 +285,22 @@ def test_positions_are_those_of_the_program():
             trace = error.__traceback__.tb_next
             positions = list(compiled.co_positions())[trace.tb_lasti // 2] if hasattr(compiled, "co_positions") else trace.tb_lineno
             tap.equal(positions, (2, 3, 7, 6) if hasattr(compiled, "co_positions") else 2)
+
+
+def test_an_expression_is_compiled_as_any_program():
+    comparison = python_expressions.Comparison(load("program_code"))
+    tap.equal(comparison.differences([*python_expressions.EXPRESSIONS, *python_expressions.OTHERS]), [])
+    tap.equal(comparison.expressions, {source.encode() for source in python_expressions.EXPRESSIONS})
+    before = len(comparison.expressions)
+    tap.equal(comparison.differences(python_expressions.any_sources(20000)), [])
+    tap.true(len(comparison.expressions) > before + 500, len(comparison.expressions))
+
+
+def test_the_comparison_sees_what_differs():
+    careless = python_expressions.load()
+    careless["is_plain"] = lambda line: True
+    found = {source for source, *_ in python_expressions.Comparison(careless).differences(python_expressions.OTHERS)}
+    tap.true(found >= {b"'text'", b"1.e1if x", b"x is 1, (yield)"}, found)
 
 
 tap.run(globals())

@@ -161,6 +161,26 @@ def test_a_cell_fails_alone():
     tap.equal((result["stdout"], result["stderr"], result["exception"], result["exit_code"]), ("5\n", "", None, 0))
 
 
+def test_a_value_is_let_go_of_within_its_cell():
+    use()
+    first = cell("class Thing:\n    def __del__(self): print('gone')\n    def __repr__(self): return 'a thing'")["session"]["id"]
+    for code in ("Thing()", "str(); Thing()"):
+        result = cell(code, first)
+        tap.equal((result["stdout"], [row["text"] for row in result["results"]]), ("gone\n", ["a thing"]), result)
+        result = cell("print('next')", first)
+        tap.equal(result["stdout"], "next\n", result)
+
+
+def test_what_watches_calls_sees_the_cell_of_any_program():
+    use()
+    first = cell("import sys\nseen, x = [], 1\ndef watch(frame, event, value):\n"
+                 "    if 'cell-' in frame.f_code.co_filename: seen.append((event, value))\n    return watch\n"
+                 "sys.settrace(watch)")["session"]["id"]
+    tap.equal(cell("x + 1", first)["results"][0]["text"], "2")
+    told = cell("sys.settrace(None)\nprint(seen[:3])", first)["stdout"]
+    tap.equal(told, "[('call', None), ('line', None), ('return', None)]\n")
+
+
 def test_input_arguments_and_variables_are_the_cells():
     use()
     session = begin("import os, sys\nprint(sys.stdin.read())", stdin="one")
@@ -840,7 +860,8 @@ def test_a_child_of_the_gateway_ends_none():
 # In docker mode too (../docker/meson.build) run those in which a backend does something of its own. What the gateway alone decides, such as
 # owners, numbers and approvals, is the same in every mode.
 OF_BACKENDS = (
-    "state_lives_on", "a_cell_fails_alone", "input_arguments_and_variables_are_the_cells", "a_variable_in_the_place_of_the_policys",
+    "state_lives_on", "a_cell_fails_alone", "a_value_is_let_go_of_within_its_cell", "what_watches_calls_sees_the_cell_of_any_program",
+    "input_arguments_and_variables_are_the_cells", "a_variable_in_the_place_of_the_policys",
     "output_by_its_name", "files_of_a_request_come_into_the_working_directory", "awaiting_at_the_top_level", "many_long_names",
     "its_caller_ends_it", "the_end_of_its_time_interrupts_a_cell", "each_interruption_is_told_with_its_cell",
     "a_cell_that_does_not_heed_it_loses_its_session", "cancelling_a_cell", "too_much_output_interrupts_a_cell", "too_much_memory_ends_it",

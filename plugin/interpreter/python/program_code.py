@@ -8,6 +8,11 @@ ONLY_TREE = 0x400  # PyCF_ONLY_AST, without the module ast
 STATEMENTS = frozenset((b"print", b"def", b"class", b"for", b"while", b"if", b"with", b"try", b"import", b"from", b"return", b"else",
                         b"elif", b"except", b"finally", b"assert", b"del", b"pass", b"raise", b"async", b"global", b"nonlocal"))
 
+EXPRESSION_LIMIT = 500  # bytes
+BLANKS = bytes(number if chr(number).isalnum() or chr(number) in "_." else ord(" ") for number in range(128)) + bytes(range(128, 256))
+NOT_PLAIN = frozenset(b"\n\r\f\0\\\"'#;:=")
+KEYWORDS = STATEMENTS | {b"and", b"or", b"not", b"in", b"is", b"if", b"lambda", b"await", b"yield", b"break", b"continue", b"__debug__"}
+
 
 def last_line(source):
     """That begins in the first column; it is where the last statement begins, unless that has a line there within brackets or a text."""
@@ -66,6 +71,31 @@ def keep_value(tree, source):
         tree.body.append(assignment)
     else:
         tree.body[-1] = assignment
+
+
+def may_warn(word):
+    """Python warns of a number with letters right behind it."""
+    return not word.replace(b".", b"").isdigit() and any([part[:1].isdigit() for part in word.split(b".")])
+
+
+def is_plain(line):
+    """One line of names, numbers, brackets and operators, without a keyword or a text. Compiling it warns of nothing before it fails, so
+    that another compilation may follow, and it cannot document the module."""
+    words = line.translate(BLANKS)
+    return (0 < len(line) <= EXPRESSION_LIMIT and line.isascii() and not line[:1].isspace() and NOT_PLAIN.isdisjoint(line) and
+            KEYWORDS.isdisjoint(words.replace(b".", b" ").split()) and not any(map(may_warn, words.split())))
+
+
+def compile_expression(source, path, flags=0):
+    """The code of a program that is one plain expression. Its result is the value, no tree is made, and nothing else differs from what
+    compile_program() makes of it. None: it is another program."""
+    line = source.rstrip(b"\n")
+    if not is_plain(line):
+        return None
+    try:
+        return compile(line, path, "eval", flags, dont_inherit=True)
+    except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):  # compile_program() says what is wrong
+        return None
 
 
 def compile_program(source, path, flags=0):

@@ -25,6 +25,7 @@ class Session:
         home = os.getcwd()
         self.sources = f"{TEMPORARY if home == HOME else os.path.dirname(home) + '/tmp'}/cell-"
         self.checkpoint = None  # whether there is one ahead of this cell, or why not
+        self.watchers = sys.gettrace, sys.getprofile
         self.other_module = None  # "tools": ours while a cell has no tools, and the program's own while it has
         self.names = sys.modules["__main__"].__dict__
         try:
@@ -52,7 +53,14 @@ class Session:
         self.renew_input()
         if failure:
             raise FilesNotWritten(failure.decode(errors="replace"))
-        return self.program_code["compile_program"](source, self.write(source), TOP_LEVEL_AWAIT)
+        return self.compile(source, self.write(source))
+
+    def compile(self, source, path):
+        """What watches calls would be told of a result that is the value."""
+        code = None
+        if all([watcher() is None for watcher in self.watchers]):
+            code = self.program_code["compile_expression"](source, path, TOP_LEVEL_AWAIT)
+        return code or self.program_code["compile_program"](source, path, TOP_LEVEL_AWAIT)
 
     def begin_tools(self, has_tools):
         """A module of the program's own of that name is not lost to cells that have tools, nor ours to those that have none."""

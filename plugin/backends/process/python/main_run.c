@@ -144,9 +144,13 @@ static void tell_end(PyObject *value)
     PyErr_Restore(type, error, traceback);
 }
 
-/* A new reference, and the name is gone; NULL: the last statement has no value. */
-static PyObject *take_value(PyObject *names)
+/* A new reference, and the name is gone; NULL: the last statement has no value. Takes the result,
+ * which is None but for code that is one expression, whose value it is. */
+static PyObject *take_value(PyObject *result, PyObject *names)
 {
+    if (result != Py_None)
+        return result;
+    Py_DecRef(result);
     PyObject *value = PyDict_GetItemString(names, VALUE_NAME);
     if (!value)
         return NULL;
@@ -158,7 +162,7 @@ static PyObject *take_value(PyObject *names)
 
 int main_run_finish(PyObject *result, PyObject *names, enum main_run_kind kind)
 {
-    PyObject *value = result ? take_value(names) : NULL;
+    PyObject *value = result ? take_value(result, names) : NULL;
     flush_both();
     tell_end(value);
     Py_DecRef(value);
@@ -174,7 +178,6 @@ static _Noreturn void run(PyObject *code)
     Py_IncRef(names);
     PyObject *result = PyEval_EvalCode(code, names, names);
     int status = main_run_finish(result, names, MAIN_RUN_PROGRAM);
-    Py_DecRef(result);
     Py_DecRef(code);
     (void)PyDict_DelItemString(names, "__file__");
     PyErr_Clear();

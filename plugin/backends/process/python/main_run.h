@@ -19,6 +19,7 @@ void main_run_arm(PyObject *functions);
 
 enum main_run_kind { MAIN_RUN_PROGRAM, MAIN_RUN_CELL };
 /* Behind the execution of code in the module with these names: flushes, tells the results, prints
- * the exception. result: borrowed; NULL with an exception set, which is then gone. Returns the
- * status. Of a program, some exceptions end the process here. */
+ * the exception. result: taken; of code that is one expression its value, of all else None; NULL
+ * with an exception set, which is then gone. Returns the status. Of a program, some exceptions end
+ * the process here. */
 int main_run_finish(PyObject *result, PyObject *names, enum main_run_kind kind);

@@ -205,7 +205,6 @@ static bool run_cell(PyObject *functions, PyObject *names, int *ret_status)
     PyObject *result = perform(code, names, PyTuple_GetItem(functions, 1));
     *ret_status = main_run_finish(result, names, MAIN_RUN_CELL);
     hold_interruptions(true);
-    Py_DecRef(result);
     Py_DecRef(code);
     if (getpid() != interpreter) /* a child that has come to the end of its parent's cell */
         return false;

@@ -35,6 +35,19 @@ static bool add_pairs(json_t *input, const char *member, const struct name_value
     return true;
 }
 
+static bool add_endpoints(const struct options *options, json_t *input, struct failure *failure)
+{
+    if (options->endpoint_count == 0)
+        return true;
+    json_t *names = json_array();
+    if (json_object_set_new(input, "endpoints", names) < 0)
+        return failure_out_of_memory(failure);
+    for (size_t i = 0; i < options->endpoint_count; i++)
+        if (json_array_append_new(names, json_string(options->endpoints[i])) < 0)
+            return failure_set(failure, "invalid_input", "%s is not UTF-8 text", "--endpoint");
+    return true;
+}
+
 bool call_input_add_settings(const struct options *options, json_t *input, struct failure *failure)
 {
     if (!add_pairs(input, "env", &options->environment, "", "", "--env", failure) ||
@@ -46,5 +59,5 @@ bool call_input_add_settings(const struct options *options, json_t *input, struc
         return failure_out_of_memory(failure);
     if (options->network && json_object_set_new(input, "network", json_true()) < 0)
         return failure_out_of_memory(failure);
-    return input_members_set(options, input, failure);
+    return add_endpoints(options, input, failure) && input_members_set(options, input, failure);
 }

@@ -15,6 +15,6 @@
 bool call_input_add_text(json_t *input, const char *member, const char *text, size_t length,
                          struct failure *failure);
 
-/* Variables, secrets, time limit, network, and what --set says. It loads a provider of its own to
- * read the manifest, so it is no function to call while another one is open. */
+/* Variables, secrets, time limit, network, endpoints, and what --set says. It loads a provider of
+ * its own to read the manifest, so it is no function to call while another one is open. */
 bool call_input_add_settings(const struct options *options, json_t *input, struct failure *failure);

@@ -132,6 +132,17 @@ static bool add_capability(const struct option_row *row, struct options *options
     return true;
 }
 
+static bool add_endpoint(const struct option_row *row, struct options *options, const char *value,
+                         struct failure *failure)
+{
+    if (!*value)
+        return failure_usage(failure, "--%s needs the name of an endpoint", row->name);
+    if (options->endpoint_count == OPTIONS_ENDPOINTS)
+        return failure_usage(failure, "too many --%s", row->name);
+    options->endpoints[options->endpoint_count++] = value;
+    return true;
+}
+
 static bool set_approve(const struct option_row *row, struct options *options, const char *value,
                         struct failure *failure)
 {
@@ -422,6 +433,9 @@ const struct option_row option_rows[] = {
      "MCP servers whose tools programs may call, those that the file allows", "file",
      TEXT(tools_from)},
     {"network", 0, NULL, FOR_PROGRAM, "ask for network access", NULL, FLAG(network)},
+    {"endpoint", 0, "NAME", FOR_PROGRAM,
+     "an endpoint of the policy that the program may reach; may be repeated", NULL, add_endpoint,
+     0},
     {"use-secret", 0, "NAME=SECRET", FOR(COMMAND_RUN),
      "a variable whose value is a secret, by handle; may be repeated", NULL,
      PAIRS(add_full_pair, used_secrets)},

@@ -12,6 +12,7 @@
 #include "files/artifact_store.h"
 
 #define OPTIONS_CAPABILITIES 32u
+#define OPTIONS_ENDPOINTS    32u
 #define OPTIONS_PAIRS        128u
 #define OPTIONS_WORDS        64u
 
@@ -91,6 +92,8 @@ struct options {
     uint64_t watch_ms;          /* 0: one look */
     uint64_t timeout_ms;        /* 0: not given */
     bool network;
+    const char *endpoints[OPTIONS_ENDPOINTS];
+    size_t endpoint_count;
     struct name_values files; /* by --file: a path, and its name in the run */
     const char *tools_from;   /* a file: servers whose tools programs may call */
     const char *files_below;  /* a directory whose files a tool's input may name */

@@ -4,6 +4,7 @@
 import datetime
 import json
 import os
+import pathlib
 import re
 
 import tap
@@ -126,6 +127,26 @@ class Set(CommandLine):
         self.assertEqual(self.printed_with("stdin=in=1", "args=x", "args=y z", "env=A=1", "env=B=", "timeout_ms=4K"), "1||x|y z|in=1")
         self.assertEqual(self.printed_with('args=["p", "q"]', 'env={"A": "2"}', 'files={"path": "f", "content": "data"}'), "2||p|q|data")
         self.assertEqual(self.printed_with("env=B=3", "args=last", given=("--env", "A=2", "--timeout", "5s")), "2|3|last|")
+
+    def test_endpoints_are_named(self):
+        self.needs_its_mode()
+        if not pathlib.Path(CODE_EXECUTE).with_name("code-execute-egress").exists():
+            self.skipTest("the broker of endpoints is not built here: it takes libmicrohttpd and libcurl")
+        definition = {"base_url": "https://upstream.invalid", "allow": [], "approval": "never"}
+        policy = self.path("policy.json", json.dumps({"version": 1, "sessions": {"max_total": 1}, "approval": {"default": "allow"},
+                                                      "endpoints": {name: definition for name in ("one", "two", "three")}}))
+        options = ("--policy", policy, "--audit", "/dev/null", "--cap", "sandbox.exec.endpoints", "-l", "sh", "--endpoint", "one", "--endpoint", "two")
+        code = 'echo "$CODE_EXECUTE_ENDPOINT_ONE $CODE_EXECUTE_ENDPOINT_TWO $CODE_EXECUTE_ENDPOINT_THREE"'
+        urls = "http://127.0.0.1:8080/one http://127.0.0.1:8080/two"
+        for more, expected in (((), f"{urls} \n"), (("--set", "endpoints=three"), f"{urls} http://127.0.0.1:8080/three\n")):
+            done = self.toolhost("run", *options, *more, "-c", code, TOOLHOST_PLUGIN=CODE_EXECUTE)
+            self.assertEqual((done.returncode, done.stdout.decode()), (0, expected), done.stderr)
+        done = self.toolhost("session", *options, "--cap", "sandbox.exec.session", stdin=f"{code}\n{code}\n".encode(), TOOLHOST_PLUGIN=CODE_EXECUTE)
+        self.assertEqual((done.returncode, done.stdout.decode()), (0, f"{urls} \n" * 2), done.stderr)
+        done = self.toolhost("run", *options, "--endpoint", "four", "-c", code, TOOLHOST_PLUGIN=CODE_EXECUTE)
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertIn(b"endpoint four", done.stderr)
+        self.assertIn("--endpoint needs the name", self.refused("run", "-c", "x", "--endpoint", ""))
 
     def test_bad_settings_are_refused(self):
         run = ("run", "-l", "sh", "-c", "echo x")

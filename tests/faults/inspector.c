@@ -17,6 +17,7 @@
 
 static char copied[] = "/var/tmp/code-execute-faults-XXXXXX/inside";
 static char directory[PATH_MAX];
+static bool has_endpoints;
 
 uint32_t inspector_isolation(void)
 {
@@ -25,10 +26,16 @@ uint32_t inspector_isolation(void)
                                                      : RUN_ISOLATION_SANDBOX;
 }
 
+void inspector_has_endpoints(bool has)
+{
+    has_endpoints = has;
+}
+
 uint64_t inspector_layers(void)
 {
-    return inspector_isolation() == RUN_ISOLATION_UNPRIVILEGED ? LAYERS_UNPRIVILEGED
-                                                               : LAYERS_MANDATORY;
+    if (inspector_isolation() == RUN_ISOLATION_UNPRIVILEGED)
+        return LAYERS_UNPRIVILEGED;
+    return has_endpoints ? LAYERS_MANDATORY | LAYER_BIT(LAYER_ENDPOINT_BROKER) : LAYERS_MANDATORY;
 }
 
 const char *inspector_directory(void)
@@ -80,6 +87,7 @@ struct run_description inspector_run(void)
     struct run_description description = describe(words);
     description.isolation = inspector_isolation();
     description.options = options;
+    description.endpoints = has_endpoints;
     description.limits.wall_ms = 3000;
     description.files = &input;
     description.file_count = 1;

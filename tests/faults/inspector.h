@@ -9,6 +9,8 @@
 
 /* The blueprint of all runs: of CODE_EXECUTE_TEST_MODE (enum run_isolation). */
 uint32_t inspector_isolation(void);
+/* From now on its runs reach endpoints; at first they do not. */
+void inspector_has_endpoints(bool has);
 /* The layers without which none of its programs runs. */
 uint64_t inspector_layers(void);
 /* A sandboxed run of the program at INSIDE, with everyday limits. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every system call of the process backend, failed once: of its start, of the supervisor during a
- * run, of the init, and of the payload until its execve; and the init killed at each of its own, so
- * at each word to its supervisor and each frame of files. After each: an answer, nothing left, the
- * next run works, no program has run with a layer missing, as it and the kernel tell, and no half
- * file is told as a whole one.
+ * run, of the init, and of the payload until its execve; of the init once more where the run
+ * reaches endpoints; and the init killed at each of its own, so at each word to its supervisor and
+ * each frame of files. After each: an answer, nothing left, the next run works, no program has run
+ * with a layer missing, as it and the kernel tell, and no half file is told as a whole one.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,6 +33,7 @@
 
 static struct fault fault;
 static bool is_met;
+static bool has_endpoints; /* each run */
 static size_t mounts;
 static struct {
     unsigned int points, whole, refused, lost, replaced;
@@ -71,6 +72,10 @@ static void judge_layers(const struct answer *answer)
         return;
     if (inspector_layers() & ~told->applied)
         complain("the program ran and a mandatory layer is not told as applied", "");
+    if (!(told->applied & LAYER_BIT(LAYER_ENDPOINT_BROKER)) != !has_endpoints)
+        complain("what is told of its endpoints is not true", "");
+    if (answer->broker_listens != has_endpoints)
+        complain("the program ran and its broker has no listener, or one without endpoints", "");
     /* A limit may be there whose twin could not be set: that layer is told as missing. */
     if ((told->applied & LAYER_BIT(LAYER_CGROUP)) && !(seen->memory_group && seen->process_group))
         complain("what is told of cgroup is not true", "");
@@ -221,6 +226,11 @@ static bool try_point(void)
     return true;
 }
 
+static const char *run_name(void)
+{
+    return has_endpoints ? " of a run with endpoints" : "";
+}
+
 static bool try_faults(const struct fault *first)
 {
     static const struct fault none;
@@ -246,10 +256,11 @@ static bool try_faults(const struct fault *first)
     }
     traced_backend_stop();
     complaints += complaints_take();
-    (void)printf("# %s, %s: %u points: %u runs whole (%u without all their files), %u refused, %u "
-                 "lost with their backend or without their end, %u killed; %u backends replaced\n",
-                 role_name(role), fault_name(first), count.points, count.whole, count.files_lost,
-                 count.refused, count.lost, count.killed, count.replaced);
+    (void)printf(
+        "# %s%s, %s: %u points: %u runs whole (%u without all their files), %u refused, %u "
+        "lost with their backend or without their end, %u killed; %u backends replaced\n",
+        role_name(role), run_name(), fault_name(first), count.points, count.whole, count.files_lost,
+        count.refused, count.lost, count.killed, count.replaced);
     return complaints == 0 && count.points > 0 &&
            (!first->kill || (count.killed && count.files_lost));
 }
@@ -273,14 +284,9 @@ static bool is_noticed(const char *lines)
     return complaints_take() > 0;
 }
 
-/* The control of all that follows: what is looked at shows each layer that is not there. */
-static bool report_judge(int *number)
+static bool lacks_are_noticed(const char *const *lacking)
 {
-    if (getenv("FAULTS_ROLE"))
-        return true;
     bool passed = true;
-    struct knocked_out knocked_out = knocked_out_make();
-    const char *const *lacking = knocked_out_lacking();
     bool is_unfair = is_noticed("nothing nothing");
     complaints_silence(true);
     for (; *lacking; lacking++)
@@ -289,8 +295,36 @@ static bool report_judge(int *number)
             passed = false;
         }
     complaints_silence(false);
+    return passed && !is_unfair;
+}
+
+static void give_endpoints(bool has)
+{
+    inspector_has_endpoints(has);
+    has_endpoints = has;
+}
+
+/* Without namespaces no run reaches any. */
+static bool endpoints_are_noticed(void)
+{
+    static const char *const lacking[] = {"step hand_over_endpoints", NULL};
+    if (inspector_isolation() == RUN_ISOLATION_UNPRIVILEGED)
+        return true;
+    give_endpoints(true);
+    bool passed = lacks_are_noticed(lacking);
+    give_endpoints(false);
+    return passed;
+}
+
+/* The control of all that follows: what is looked at shows each layer that is not there. */
+static bool report_judge(int *number)
+{
+    if (getenv("FAULTS_ROLE"))
+        return true;
+    struct knocked_out knocked_out = knocked_out_make();
+    bool passed = lacks_are_noticed(knocked_out_lacking());
+    passed = endpoints_are_noticed() && passed;
     knocked_out_remove(&knocked_out);
-    passed = passed && !is_unfair;
     (void)printf("%s %d - a layer that is missing is noticed\n", passed ? "ok" : "not ok",
                  ++*number);
     return passed;
@@ -303,9 +337,17 @@ static bool report_faults(const struct fault *first, int *number)
     if (only && strcmp(only, role_name(first->role)) != 0)
         return true;
     bool passed = try_faults(first);
-    (void)printf("%s %d - at each system call of the %s, once: %s\n", passed ? "ok" : "not ok",
-                 ++*number, role_name(first->role), fault_name(first));
+    (void)printf("%s %d - at each system call of the %s%s, once: %s\n", passed ? "ok" : "not ok",
+                 ++*number, role_name(first->role), run_name(), fault_name(first));
     (void)fflush(stdout);
+    return passed;
+}
+
+static bool report_endpoints(int *number)
+{
+    give_endpoints(true);
+    bool passed = report_faults(&(struct fault){.role = ROLE_INIT}, number);
+    give_endpoints(false);
     return passed;
 }
 
@@ -348,6 +390,8 @@ int main(void)
                 good &= report_faults(&(struct fault){.role = (enum role)role, .error = errors[i]},
                                       &number);
     good &= report_faults(&(struct fault){.role = ROLE_INIT, .kill = true}, &number);
+    if (!is_unprivileged)
+        good &= report_endpoints(&number);
     for (size_t i = 0; i < COUNT_OF(behind_looks) && is_unprivileged; i++)
         good &= report_faults(&(struct fault){.role = ROLE_INIT, .only = behind_looks[i]}, &number);
     (void)printf("1..%d\n", number);

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "complaints.h"
 #include "inspector.h"
+#include "protocol/egress_order.h"
 
 #define ANSWER_SECONDS 8 /* beyond every limit of the run's own */
 
@@ -194,6 +195,37 @@ static void finish(const struct running *running, struct answer *answer)
     close_fd(running->errors);
 }
 
+/* The broker's end; the run's lives as long as it. -1: the run has no endpoints. */
+static int give_endpoints(const struct run_description *description)
+{
+    static int given = -1;
+    int pair[2];
+    close_fd(TAKE_FD(given));
+    harness_give_endpoints(-1);
+    if (!description->endpoints)
+        return -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        abort();
+    given = pair[0];
+    harness_give_endpoints(given);
+    return pair[1];
+}
+
+/* Whether it has come; it is closed. */
+static bool take_listener(int broker)
+{
+    char kind;
+    int listener = -1;
+    size_t count = 0;
+    if (broker < 0)
+        return false;
+    ssize_t length = channel_receive_fds_now(broker, &kind, sizeof(kind), &listener, 1, &count);
+    bool has_come = length == sizeof(kind) && kind == EGRESS_INTAKE_LISTENER && count == 1;
+    if (length >= 0 && count == 1)
+        close_fd(listener);
+    return has_come;
+}
+
 void traced_run(const struct fault *run_fault, struct answer *answer)
 {
     struct run_description description = inspector_run();
@@ -204,10 +236,12 @@ void traced_run(const struct fault *run_fault, struct answer *answer)
         memset(answer, 0, sizeof(*answer));
         left_files_expect(&answer->files, &description);
         injector_begin(run_fault, traced_backend.pid);
+        CLEANUP_CLOSE int broker = give_endpoints(&description);
         bool sent = run_try_begin(&traced_backend, &description, &running);
         left_files_sent();
         if (sent) {
             finish(&running, answer);
+            answer->broker_listens = take_listener(broker);
             return;
         }
         /* The end of the one before, still on its way. */

@@ -20,6 +20,7 @@ struct answer {
     struct run_event end;
     char output[8192];
     struct left_files files;
+    bool broker_listens; /* the broker of its endpoints was given the listener */
 };
 
 extern struct backend traced_backend; /* control: -1 where there is none */

@@ -3,7 +3,11 @@
  * takes longer to write than the rest of the walk. */
 #include "environments/tree_stamp.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 
 static bool add_entry(void *user, const struct tree_entry *entry, struct error *error)
 {
@@ -38,5 +42,23 @@ bool tree_stamp(int directory, const struct tree_limits *limits, char ret[SHA256
         return false;
     }
     sha256_end(&hash, ret);
+    return true;
+}
+
+bool tree_stamp_recorded(int directory, char ret[SHA256_TEXT_LENGTH + 1])
+{
+    char line[SHA256_TEXT_LENGTH + 2];
+    struct stat status;
+    CLEANUP_CLOSE int file = openat(directory, TREE_STAMP_FILE,
+                                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_size != SHA256_TEXT_LENGTH + 1 ||
+        read(file, line, sizeof(line)) != SHA256_TEXT_LENGTH + 1 ||
+        line[SHA256_TEXT_LENGTH] != '\n')
+        return false;
+    line[SHA256_TEXT_LENGTH] = '\0';
+    if (strspn(line, "0123456789abcdef") != SHA256_TEXT_LENGTH)
+        return false;
+    memcpy(ret, line, SHA256_TEXT_LENGTH + 1);
     return true;
 }

@@ -11,6 +11,12 @@
 #include "base/sha256.h"
 #include "environments/tree_walk.h"
 
+#define TREE_STAMP_FILE "stamp" /* beside the directory: one line */
+
+/* What is written in that file of a directory, which stays the caller's. false: it is not there, or
+ * is no stamp. */
+bool tree_stamp_recorded(int directory, char ret[SHA256_TEXT_LENGTH + 1]);
+
 /* Of the directory, which stays the caller's, with all that is below it. It holds on this machine
  * alone: a copy has another one. The error's code is OUT_OF_MEMORY or INTERNAL, and its message
  * begins with the path of the entry. */

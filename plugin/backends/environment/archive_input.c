@@ -41,6 +41,11 @@ static bool fail_archive(struct archive_input *input, const char *sentence, stru
 
 struct archive_input *archive_input_open(int fd, struct error *error)
 {
+    struct stat status;
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || lseek(fd, 0, SEEK_SET) != 0) {
+        (void)fail(error, "the archive is no regular file");
+        return NULL;
+    }
     struct archive_input *input = calloc(1, sizeof(*input));
     if (input)
         *input = (struct archive_input){.archive = archive_read_new(), .fd = fd};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the program's confinement: see confinement.h. */
-#include "backends/environment/confinement.h"
+/* Owns the program's confinement: see commands.h. */
+#include "backends/environment/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,14 +89,14 @@ static int allow_memory(scmp_filter_ctx filter)
                                          SCMP_A2(SCMP_CMP_MASKED_EQ, 4, 0));
 }
 
-static int load_filter(bool writes)
+static int load_filter(bool installs)
 {
     CLEANUP(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int result =
         filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
     if (result == 0)
         result = allow(filter, allowed_calls, COUNT_OF(allowed_calls));
-    if (result == 0 && writes)
+    if (result == 0 && installs)
         result = allow(filter, writing_calls, COUNT_OF(writing_calls));
     if (result == 0)
         result = allow_memory(filter);
@@ -115,9 +115,9 @@ static int drop_capabilities(void)
 }
 
 /* Where the kernel has none, the system calls remain. Without /proc nothing may be opened. */
-static int narrow_files(bool writes)
+static int narrow_files(bool installs)
 {
-    const struct landlock_rule rule = {DIRECTORY_PATH, writes ? LANDLOCK_SCRATCH : LANDLOCK_READ};
+    const struct landlock_rule rule = {DIRECTORY_PATH, installs ? LANDLOCK_SCRATCH : LANDLOCK_READ};
     return landlock_abi() == 0 ? 0 : landlock_restrict_to(&rule, 1);
 }
 
@@ -165,7 +165,7 @@ static int settle_process(void)
     return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-const char *confinement_enter(bool writes, const struct tree_limits *limits)
+const char *confinement_enter(bool installs, const struct tree_limits *limits)
 {
     if (settle_process() < 0)
         return "what the gateway has left open";
@@ -175,9 +175,9 @@ const char *confinement_enter(bool writes, const struct tree_limits *limits)
         return "capabilities";
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return "new privileges";
-    if (narrow_files(writes) < 0)
+    if (narrow_files(installs) < 0)
         return "the file system";
     if (prctl(PR_SET_DUMPABLE, 0) < 0)
         return "the dumpable attribute";
-    return load_filter(writes) < 0 ? "system calls" : NULL;
+    return load_filter(installs) < 0 ? "system calls" : NULL;
 }

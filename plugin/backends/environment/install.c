@@ -71,7 +71,7 @@ static bool write_records(int directory, const struct inventory *inventory, stru
     memcpy(line, outcome->stamp, SHA256_TEXT_LENGTH);
     line[SHA256_TEXT_LENGTH] = '\n';
     return write_file(directory, INVENTORY_NAME, inventory->text, inventory->length, outcome) &&
-           write_file(directory, STAMP_NAME, line, SHA256_TEXT_LENGTH + 1, outcome);
+           write_file(directory, TREE_STAMP_FILE, line, SHA256_TEXT_LENGTH + 1, outcome);
 }
 
 /* The stamp is older than the inventory: whatever changes in between shows in the next stamp. */

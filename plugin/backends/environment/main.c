@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "backends/environment/commands.h"
-#include "backends/environment/confinement.h"
 
 enum { EXIT_NOT_BEGUN = 2 };
 

@@ -19,12 +19,12 @@ static bool fail_at(struct outcome *outcome, const char *place, const char *sent
     return false;
 }
 
-/* As much of a regular file as there is, up to the limit: new, and *ret_length. */
-static char *read_file(int directory, const char *name, size_t limit, size_t *ret_length)
+/* As much of the file as there is, up to the limit: new, and *ret_length. NULL: there is none. */
+static char *read_inventory(int directory, size_t limit, size_t *ret_length)
 {
     struct stat status;
-    CLEANUP_CLOSE int file =
-        openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    CLEANUP_CLOSE int file = openat(directory, INVENTORY_NAME,
+                                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file < 0 || fstat(file, &status) < 0 || !S_ISREG(status.st_mode) ||
         (uint64_t)status.st_size > limit)
         return NULL;
@@ -41,19 +41,6 @@ static char *read_file(int directory, const char *name, size_t limit, size_t *re
     }
     *ret_length = length;
     return TAKE_POINTER(text);
-}
-
-static bool read_stamp(int directory, struct outcome *outcome)
-{
-    size_t length = 0;
-    CLEANUP_FREE char *text = read_file(directory, STAMP_NAME, SHA256_TEXT_LENGTH + 1, &length);
-    if (!text || length != SHA256_TEXT_LENGTH + 1 || text[SHA256_TEXT_LENGTH] != '\n')
-        return fail_at(outcome, STAMP_NAME, "the stamp cannot be read, or is none");
-    text[SHA256_TEXT_LENGTH] = '\0';
-    if (strspn(text, "0123456789abcdef") != SHA256_TEXT_LENGTH)
-        return fail_at(outcome, STAMP_NAME, "the stamp cannot be read, or is none");
-    memcpy(outcome->recorded_stamp, text, SHA256_TEXT_LENGTH + 1);
-    return true;
 }
 
 static bool compare(const char *recorded, size_t length, const struct inventory *made,
@@ -92,8 +79,7 @@ static bool verify_content(int directory, int content, const struct tree_limits 
 {
     CLEANUP(inventory_clear) struct inventory made = {0};
     size_t length = 0;
-    CLEANUP_FREE char *recorded =
-        read_file(directory, INVENTORY_NAME, inventory_limit(limits), &length);
+    CLEANUP_FREE char *recorded = read_inventory(directory, inventory_limit(limits), &length);
     if (!recorded)
         return fail_at(outcome, INVENTORY_NAME, "the inventory cannot be read");
     /* Where it cannot be stamped there is no inventory either, and that says where. */
@@ -114,7 +100,9 @@ static bool verify(int directory, const struct tree_limits *limits, struct outco
         openat(directory, CONTENT_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (content < 0)
         return fail_at(outcome, CONTENT_NAME, "the directory of packages cannot be opened");
-    return read_stamp(directory, outcome) && verify_content(directory, content, limits, outcome);
+    if (!tree_stamp_recorded(directory, outcome->recorded_stamp))
+        return fail_at(outcome, TREE_STAMP_FILE, "the stamp cannot be read, or is none");
+    return verify_content(directory, content, limits, outcome);
 }
 
 void command_verify(int directory, const struct tree_limits *limits, struct outcome *outcome)

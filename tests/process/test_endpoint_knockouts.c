@@ -2,7 +2,8 @@
 /*
  * Each step and each group of system calls that only runs with endpoints have, taken away in turn:
  * what it holds then gets through, or nothing is reached. The supervisor is that of the attacks
- * (tests/escape/knock_out.c), in a directory with the list of what is taken away.
+ * (tests/escape/knock_out.c), in a directory with the list of what is taken away. With --report
+ * FILE a table of them is appended to docs/escape-report.md.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,30 +35,35 @@
 
 static const struct {
     const char *taken_away; /* a line for knock_out.c */
+    const char *what;       /* the program does */
     const char *code;
     const char *with;    /* what the program prints with it, ... */
     const char *without; /* ... and without it */
     bool by_landlock;    /* of a kernel that knows ports */
 } knockouts[] = {
-    {"step raise_loopback", ATTEMPT("tcp().connect(('127.0.0.1', 8080))"), "ok", "ENETUNREACH",
+    {"step raise_loopback", "connects to its endpoints",
+     ATTEMPT("tcp().connect(('127.0.0.1', 8080))"), "ok", "ENETUNREACH", false},
+    {"step hand_over_endpoints", "connects to its endpoints",
+     ATTEMPT("tcp().connect(('127.0.0.1', 8080))"), "ok", "ECONNREFUSED", false},
+    {"step limit_socket_memory", "fills a connection that nobody reads", ATTEMPT(FILL), "little",
+     "much", false},
+    {"step restrict_by_landlock", "connects to another port",
+     ATTEMPT("tcp().connect(('127.0.0.1', 8081))"), "EACCES", "ECONNREFUSED", true},
+    {"step restrict_by_landlock", "binds a socket to a port",
+     ATTEMPT("tcp().bind(('127.0.0.1', 0))"), "EACCES", "ok", true},
+    {"seccomp sockets with endpoints", "makes a UDP socket", ATTEMPT("socket.socket(2, 2)"),
+     "EAFNOSUPPORT", "ok", false},
+    {"seccomp pairs of sockets with endpoints", "makes a pair of internet sockets",
+     ATTEMPT("socket.socketpair(2, 1)"), "EAFNOSUPPORT", "ENOTSUP", false},
+    {"seccomp listening with endpoints", "listens", ATTEMPT("tcp().listen()"), "EPERM", "ok",
      false},
-    {"step hand_over_endpoints", ATTEMPT("tcp().connect(('127.0.0.1', 8080))"), "ok",
-     "ECONNREFUSED", false},
-    {"step limit_socket_memory", ATTEMPT(FILL), "little", "much", false},
-    {"step restrict_by_landlock", ATTEMPT("tcp().connect(('127.0.0.1', 8081))"), "EACCES",
-     "ECONNREFUSED", true},
-    {"step restrict_by_landlock", ATTEMPT("tcp().bind(('127.0.0.1', 0))"), "EACCES", "ok", true},
-    {"seccomp sockets with endpoints", ATTEMPT("socket.socket(2, 2)"), "EAFNOSUPPORT", "ok", false},
-    {"seccomp pairs of sockets with endpoints", ATTEMPT("socket.socketpair(2, 1)"), "EAFNOSUPPORT",
-     "ENOTSUP", false},
-    {"seccomp listening with endpoints", ATTEMPT("tcp().listen()"), "EPERM", "ok", false},
-    {"seccomp options with endpoints", ATTEMPT("tcp().setsockopt(6, 2, 1000)"), "ENOTSUP", "ok",
-     false},
-    {"seccomp asking for options with endpoints", ATTEMPT("tcp().getsockopt(6, 2)"), "ENOTSUP",
-     "ok", false},
-    {"seccomp fast open with endpoints",
+    {"seccomp options with endpoints", "sets an option of TCP",
+     ATTEMPT("tcp().setsockopt(6, 2, 1000)"), "ENOTSUP", "ok", false},
+    {"seccomp asking for options with endpoints", "asks for an option of TCP",
+     ATTEMPT("tcp().getsockopt(6, 2)"), "ENOTSUP", "ok", false},
+    {"seccomp fast open with endpoints", "sends as it connects, by sendto()",
      ATTEMPT("tcp().sendto(b'x', 0x20000000, ('127.0.0.1', 8080))"), "EPERM", "ok", false},
-    {"seccomp fast open by sendmsg with endpoints",
+    {"seccomp fast open by sendmsg with endpoints", "the same, by sendmsg()",
      ATTEMPT("tcp().sendmsg([b'x'], [], 0x20000000, ('127.0.0.1', 8080))"), "EPERM", "ok", false},
 };
 
@@ -119,7 +125,27 @@ START_TEST(each_is_needed)
 }
 END_TEST
 
-int main(void)
+/* false: it cannot be written. */
+static bool report(const char *path, bool has_ports)
+{
+    FILE *file = fopen(path, "ae");
+    if (!file)
+        return false;
+    (void)fprintf(file,
+                  "\n## Knock-outs of runs with endpoints\n\n"
+                  "`tests/process/test_endpoint_knockouts.c` makes this table, by the same backend "
+                  "as above. It removes each layer that only these runs have, and\n"
+                  "Landlock. The program then gets another answer.\n\n"
+                  "| layer taken away | the program | with the layer | without it |\n"
+                  "|---|---|---|---|\n");
+    for (size_t i = 0; i < COUNT_OF(knockouts); i++)
+        if (!knockouts[i].by_landlock || has_ports)
+            (void)fprintf(file, "| %s | %s | %s | %s |\n", knockouts[i].taken_away,
+                          knockouts[i].what, knockouts[i].with, knockouts[i].without);
+    return fclose(file) == 0;
+}
+
+int main(int count, char **words)
 {
     supervisor = getenv("CODE_EXECUTE_KNOCK_OUT");
     if (!supervisor)
@@ -131,5 +157,8 @@ int main(void)
                         knockouts[i].by_landlock && !has_ports
                             ? "this kernel's Landlock knows no ports"
                             : NULL);
-    return suite_end();
+    int status = suite_end();
+    if (status == 0 && count == 3 && strcmp(words[1], "--report") == 0)
+        return report(words[2], has_ports) ? 0 : 1;
+    return status;
 }

@@ -13,9 +13,10 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import engine
 import tap
 from brokers import brokers, name_of
-from modes import ALL_THE_TIME, MODE, Provider, merged
+from modes import ALL_THE_TIME, LONG, MODE, Provider, merged
 from provider import DENY, NOT_RUN, OK, Host
 from upstream import Upstream
 
@@ -46,6 +47,12 @@ POLICY = merged(ALL_THE_TIME, {
         "asked": endpoint(approval="ask"),
     },
 })
+if MODE == "docker":  # the test's image, with the machine's clients: those that are tried in process mode. Node is large: in the long form.
+    found = {client: files for client, files in (("curl", engine.files_of("curl")), ("git", engine.files_of_git()),
+                                                 ("fetch", engine.files_of_node() if LONG else None)) if files}
+    image = engine.image_with({path: content for files in found.values() for path, content in files.items()})
+    POLICY["docker"] = {"images": dict.fromkeys(("sh", "javascript"), image.__enter__())}
+    atexit.register(image.__exit__, None, None, None)
 provider = Provider(POLICY)
 
 
@@ -96,8 +103,8 @@ CLIENTS = {
 
 def test_usual_clients_reach_it_by_the_variable():
     for client, (language, code) in CLIENTS.items():
-        if MODE == "docker" and language != "python":
-            continue  # the engine's test image has neither curl nor Node
+        if MODE == "docker" and language != "python" and client not in found:
+            continue
         answer = run(code, language=language)
         if language == "javascript" and "fetch is not defined" in answer[1]["stderr"]:
             continue  # before Node 18
@@ -327,8 +334,8 @@ def test_without_the_secret_nothing_runs():
 
 
 def test_git_fetches_and_does_not_push():
-    if MODE == "docker":
-        raise tap.Skip("the engine's test image has no git; in process mode it is the same request")
+    if MODE == "docker" and "git" not in found:
+        raise tap.Skip("no git in the machine's own directories of programs")
     commit = upstream.make_repository("site")
     address = upstream.url + "/git"
     result = succeeded(run(f"git clone -q {address}/site.git work && cd work && cat file && git rev-parse HEAD\n"

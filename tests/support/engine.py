@@ -165,13 +165,27 @@ def image_with(files):
         ask(f"/images/{name}:1?force=1", "DELETE")
 
 
-def files_of_node():
-    """The machine's Node and its libraries, as files of an image; None: it has none in its own directories."""
-    program = shutil.which("node", path="/usr/local/bin:/usr/bin:/bin")
+def files_of(name, place=None):
+    """A program of the machine's and its libraries, as files of an image; None: it has none in its own directories. name: a command, or a
+    path; place: where it is in the image."""
+    program = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
     if not program:
         return None
     libraries = re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout)
-    return {"usr/bin/node": pathlib.Path(program).read_bytes(), **{path[1:]: pathlib.Path(path).read_bytes() for path in libraries}}
+    return {place or f"usr/bin/{name}": pathlib.Path(program).read_bytes(), **{path[1:]: pathlib.Path(path).read_bytes() for path in libraries}}
+
+
+def files_of_node():
+    return files_of("node")
+
+
+def files_of_git():
+    """With what it fetches by HTTP with."""
+    git = files_of("git")
+    if not git:
+        return None
+    helpers = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True).stdout.strip()
+    return {**git, **(files_of(f"{helpers}/git-remote-http", f"{helpers[1:]}/git-remote-http") or {})}
 
 
 def image_variables():

@@ -154,13 +154,18 @@ class Session:
 
     def defined(self):
         """Names that code can have, so that a frame of them is never longer than the gateway takes."""
-        names = [name for name in list(self.names) if type(name) is str and name.isidentifier() and name[0] != "_" and name not in self.known]
+        known = self.known
+        names = [name for name in list(self.names) if type(name) is str and name not in known and name[:1] != "_" and name.isidentifier()]
         return [name[:NAME_LENGTH].encode()[:NAME_LENGTH].decode(errors="ignore") for name in names[-NAMES_LIMIT:]]
 
     def end_cell(self, status, home_is_empty=False):
+        """Neither an identifier nor a checkpoint's word has to be escaped."""
         self.take_variables()
-        self.results["channel"].send(CELL_ENDED, self.results["encode"](
-            {"exit_code": status, "defined": self.defined(), "checkpoint": self.checkpoint, "home_is_empty": home_is_empty}))
+        defined = ",".join([f'"{name}"' for name in self.defined()])
+        checkpoint = "null" if self.checkpoint is None else f'"{self.checkpoint}"'
+        frame = (f'{{"exit_code":{status},"defined":[{defined}],"checkpoint":{checkpoint},'
+                 f'"home_is_empty":{"true" if home_is_empty else "false"}}}')
+        self.results["channel"].send(CELL_ENDED, frame.encode())
         self.end_tools()
 
     def functions(self):

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/remove_tree.h"
 #include "base/write_fully.h"
-#include "guest/files/file_walk.h"
 #include "protocol/run_description.h"
 #include "protocol/session.h"
 

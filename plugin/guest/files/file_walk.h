@@ -41,8 +41,3 @@ void file_walk_clear(struct file_walk *walk);
 int file_walk_open(int directory, const char *path, uint64_t flags);
 
 uint64_t file_walk_now_us(void);
-
-/* For a working directory when nothing runs in it any more; also in subreapers, and in a child of
- * the supervisor. Removes path and everything below it without following a link or leaving its file
- * system; best effort, as deep as descriptors last. */
-void remove_tree(const char *path);

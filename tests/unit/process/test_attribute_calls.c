@@ -21,8 +21,8 @@
 
 #include "attribute_attempts.h"
 #include "base/cleanup.h"
+#include "base/remove_tree.h"
 #include "filtered_child.h"
-#include "guest/files/file_walk.h"
 #include "tap_suite.h"
 
 #define NOBODY      65534

@@ -18,7 +18,7 @@
 #include "backends/process/program/main_program.h"
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "base/cleanup.h"
-#include "guest/files/file_walk.h"
+#include "base/remove_tree.h"
 #include "tap_suite.h"
 
 #define ALL_THREADS (SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH)

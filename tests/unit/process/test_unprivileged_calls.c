@@ -33,8 +33,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/remove_tree.h"
 #include "filtered_child.h"
-#include "guest/files/file_walk.h"
 #include "tap_suite.h"
 
 #define NOBODY 65534

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "guest/files/file_walk.h"
+#include "base/remove_tree.h"
 #include "protocol/run_description.h"
 
 int own_directory_hold(const char *directory, int *ret)

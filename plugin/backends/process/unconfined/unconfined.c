@@ -21,8 +21,8 @@
 #include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/interpreter_command.h"
 #include "base/cleanup.h"
+#include "base/remove_tree.h"
 #include "guest/files/collection.h"
-#include "guest/files/file_walk.h"
 #include "protocol/wire.h"
 
 #define REPORT_FD  3

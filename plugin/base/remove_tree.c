@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the removal: see file_walk.h. */
-#include "guest/files/file_walk.h"
+/* Owns the removal: see remove_tree.h. */
+#include "base/remove_tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -201,6 +201,21 @@ struct policy_endpoint {
     bool is_local_only; /* its host is an address, or a name without a dot */
 };
 
+/* A set of packages that is built ahead of runs (environments/environment.h). */
+struct policy_environment {
+    char *name;
+    unsigned language;  /* enum environment_language */
+    char *lock;         /* path of the file with the versions and hashes of all packages */
+    char *description;  /* for models; "" */
+    char **prepare;     /* modules that an interpreter which waits has imported; never NULL */
+    char **endpoints;   /* names of those that a build reaches; never NULL */
+    char *wheelhouse;   /* path of a directory that a build takes packages from; NULL: none */
+    bool build_scripts; /* a build may execute code of packages */
+    char sha256[65];    /* the only content that is accepted; "": that of the last build */
+    uint64_t bytes;     /* the most that it may have ... */
+    uint64_t inodes;    /* ... and of files, directories and links */
+};
+
 struct secret_provider;
 
 struct policy {
@@ -225,6 +240,9 @@ struct policy {
     bool network_allowed;
     struct policy_endpoint *endpoints;
     size_t endpoint_count;
+    char *environments_directory; /* where environments are built, and found */
+    struct policy_environment *environments;
+    size_t environment_count;
     char **secrets; /* names a request may ask for; "*" is any */
     struct policy_secret *secret_rules;
     size_t secret_rule_count;
@@ -311,6 +329,8 @@ struct policy_verdict policy_decide(const struct policy *policy, struct rule_fac
 
 /* NULL where the policy does not offer it. */
 const struct policy_endpoint *policy_find_endpoint(const struct policy *policy, const char *name);
+const struct policy_environment *policy_find_environment(const struct policy *policy,
+                                                         const char *name);
 bool policy_allows_tool(const struct policy *policy, const char *name);
 bool policy_allows_secret(const struct policy *policy, const char *name);
 /* Does the secret reach the program as a file, and not as a variable? */

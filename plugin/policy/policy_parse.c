@@ -18,13 +18,14 @@
 #include "vocabulary/handle.h"
 #include "vocabulary/language.h"
 
-#define UID_MINIMUM     65536 /* below: the host's own users, nobody, and distributions' ranges */
-#define UID_MAXIMUM     UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
-#define RUNS_LIMIT      1024
-#define SESSIONS_MOST   1024
-#define CELLS_LIMIT     100000
-#define ENDPOINTS_LIMIT 64
-#define QUEUED_LIMIT    4096 /* each holds its request, and a thread of the gateway */
+#define UID_MINIMUM        65536 /* below: the host's own users, nobody, and distributions' ranges */
+#define UID_MAXIMUM        UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
+#define RUNS_LIMIT         1024
+#define SESSIONS_MOST      1024
+#define CELLS_LIMIT        100000
+#define ENDPOINTS_LIMIT    64
+#define ENVIRONMENTS_LIMIT 32
+#define QUEUED_LIMIT       4096 /* each holds its request, and a thread of the gateway */
 
 #define FILE_PLACEHOLDER "{file}"
 
@@ -285,6 +286,10 @@ const struct json_member policy_members[] = {
      .optional = true},
     {"languages", &member_map, AT(languages), .maximum = POLICY_LIST_LIMIT,
      .items = &policy_languages},
+    {"environments_directory", &member_text, AT(environments_directory), 1, PATH_LIMIT,
+     .check = policy_check_environments_directory},
+    {"environments", &member_map, AT(environments), .maximum = ENVIRONMENTS_LIMIT,
+     .items = &policy_environments},
     {"only_languages", .optional = true, .read = policy_read_only_languages},
     {"memory_total_bytes", .read = policy_read_memory_total},
     {"content_checks", &member_object, AT(content), .members = policy_content_members},

@@ -33,6 +33,7 @@ extern const struct json_member policy_content_members[]; /* of struct policy_co
 extern const struct json_member policy_tools_members[];
 extern const struct json_member rule_inputs_members[]; /* of struct rule_inputs */
 extern const struct json_items policy_endpoints;
+extern const struct json_items policy_environments; /* after endpoints and languages */
 extern const struct json_items policy_languages;
 extern const struct json_items policy_rules;
 
@@ -79,6 +80,7 @@ json_text_check policy_check_capability;
 json_text_check policy_check_sha256;
 json_text_check policy_check_secret_name;
 json_text_check policy_check_endpoint_name;
+json_text_check policy_check_environments_directory;
 /* Letters, digits and any of others; not beginning with "." or "-". */
 bool policy_is_plain_name(const char *name, const char *others);
 /* The same, as a check of its own words. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that strangers choose for secrets, sessions and endpoints, and the handle "{{secret:NAME}}"
- * that stands for a secret's value. Pure code, any thread.
+ * Names that strangers choose for secrets, sessions, endpoints and environments, and the handle
+ * "{{secret:NAME}}" that stands for a secret's value. Pure code, any thread.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 /* [A-Za-z0-9][A-Za-z0-9._-]{0,127} */
 bool handle_name_valid(const char *name, size_t length);
-/* [a-z][a-z0-9-]{0,31} */
+/* [a-z][a-z0-9-]{0,31}; of environments too */
 bool endpoint_name_valid(const char *name);
 
 /* The name inside text when all of it is a handle: *ret_name points into text. */

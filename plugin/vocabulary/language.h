@@ -23,3 +23,21 @@ struct language {
 const struct language *languages_all(size_t *ret_count);
 /* The language of that name or alias (ASCII case is ignored), NULL where there is none. */
 const struct language *language_find(const char *name);
+
+/* The languages that sets of packages are for, in the order of environment_language_find(). */
+enum environment_language {
+    ENVIRONMENT_PYTHON,
+    ENVIRONMENT_JAVASCRIPT,
+    ENVIRONMENT_LANGUAGE_COUNT
+};
+
+struct environment_language_row {
+    const char *language;  /* as requests and policies name it */
+    const char *variable;  /* of the environment: directories, separated by ":" */
+    const char *directory; /* of them, below the content of an environment; "": the content */
+    const char *lock_name; /* of the lock file beside the program that builds */
+    bool has_preparation;  /* its interpreter can be told what to import beforehand */
+    bool has_wheelhouse;   /* its packages can come from a directory */
+};
+
+const struct environment_language_row *environment_language_find(unsigned language);

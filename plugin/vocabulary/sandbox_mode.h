@@ -73,8 +73,11 @@ struct sandbox_mode_row {
     uint32_t tool_runners;     /* the same: those whose programs and cells can call tools */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */
-    const char *no_endpoints;  /* why its runs reach none; NULL: those that are no cells can */
-    const char *network;       /* whose network a program has, where it has one; NULL: never */
+    const char *packages_for;  /* what sets of packages are built for, in the names of their links;
+                                  NULL: its runs have none, and no_packages says why */
+    const char *no_packages;
+    const char *no_endpoints; /* why its runs reach none; NULL: those that are no cells can */
+    const char *network;      /* whose network a program has, where it has one; NULL: never */
 
     /* Reads the mode's section of the policy (NULL: it is not there), a member of its name, into
      * the options that its backend understands (run_description.h). NULL: the policy has none. */

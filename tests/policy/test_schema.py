@@ -55,6 +55,12 @@ WHOLE = {
         "four": {"base_url": "https://xn--bcher-kva.example", "allow": [], "auth": {"type": "query", "secret": "key", "name": "api_key"}},
         "pypi-files": {"tunnel": "files.pythonhosted.org:443", "description": "", "limits": {}, "private": False, "approval": "ask"},
         "gone": None},
+    "environments_directory": "/srv/environments",
+    "environments": {
+        "data": {"language": "python", "lock": "/etc/data.lock", "description": "numpy 2", "prepare": ["numpy", "a.b"], "wheelhouse": "/srv/wheels",
+                 "build_scripts": False, "sha256": HASH, "bytes": 1048576, "inodes": 16},
+        "web": {"language": "javascript", "lock": "/etc/package-lock.json", "prepare": [], "endpoints": None, "sha256": None},
+        "gone": None},
     "workspace": {"below": ["/srv"]},
     "secrets": {"allowed": ["key", "*"], "rules": {"key": {"languages": ["sh"], "modes": ["process"], "approval": "ask"}, "*": {}},
                 "providers": [{"type": "systemd", "directory": "/run/credentials/x"},
@@ -103,6 +109,7 @@ PARSER_ALONE = [
     (r"/prepare/\w+: (missing|unknown member|must be)", "which interpreter it is may stand in the built-in policy"),
     (r"/ca_file: ", "a file of this machine"),
     (r"is not in its canonical form|has an address that no endpoint may have", "what an address means"),
+    (r'is not in "endpoints" of the policy', "one member against another"),
     (r"must be at most 4096 bytes|must be a string of at most", "bytes, where a schema counts characters", lambda document: has_wide(document)),
 ]
 # The parser takes it, the schema does not: null for a name that nobody has, which a merge patch passes over. Here it is a mistake that is

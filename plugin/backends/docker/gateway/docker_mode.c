@@ -76,6 +76,7 @@ const struct sandbox_mode_row docker_mode = {
     .keeps_checkpoints = true,
     .tells_usage_ms = 100, /* a question takes half a millisecond */
     .has_pool = true,
+    .no_packages = "the images of this mode have their own",
     .network = "the engine's bridge",
     .read_options = docker_policy_read,
     .add_environment = docker_policy_add_environment,

@@ -79,6 +79,7 @@ const struct sandbox_mode_row process_mode = {
     .possible_layers = LAYERS_ALL,
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_PROCESS,
+    .packages_for = "process",
     .shows_workspace = true,
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
@@ -106,6 +107,7 @@ const struct sandbox_mode_row none_mode = {
     .not_allowed = "mode none isolates nothing: it needs a policy that lists it in \"modes\" and "
                    "the capability sandbox.exec.mode.none",
     .checked_in = SANDBOX_MODE_PROCESS,
+    .no_packages = "code of packages runs in a sandbox alone",
     .no_endpoints = "a program without a sandbox has the gateway's own network",
     .network = "the gateway's machine",
     .layer_remedy = remedy_for_layer,

@@ -15,6 +15,7 @@ int command_invoke(const struct options *options, int out);
 int command_session(const struct options *options, int out);
 int command_sessions(const struct options *options, int out);
 int command_doctor(const struct options *options, int out);
+int command_env(const struct options *options, int out);
 int command_status(const struct options *options, int out);
 int command_conformance(const struct options *options, int out);
 int command_conformance_case(const struct options *options, int out);

@@ -70,6 +70,7 @@ static int run_command(const struct options *options, int out)
         {COMMAND_SESSION, command_session},
         {COMMAND_SESSIONS, command_sessions},
         {COMMAND_DOCTOR, command_doctor},
+        {COMMAND_ENV, command_env},
         {COMMAND_STATUS, command_status},
         {COMMAND_CONFORMANCE, command_conformance},
         {COMMAND_CONFORMANCE_CASE, command_conformance_case},

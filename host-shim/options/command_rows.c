@@ -28,6 +28,14 @@ static const struct command_action sessions_actions[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct command_action env_actions[] = {
+    {"list", "[NAME]", "list the environments, and with NAME the packages of one"},
+    {"build", "NAME", "build one from its lock file, in a sandbox"},
+    {"check", "[NAME]", "compare every file with what was built"},
+    {"gc", "", "remove sets of packages that nothing leads to any more"},
+    {NULL, NULL, NULL},
+};
+
 static const struct command_action artifacts_actions[] = {
     {"list", "", "list the files that are kept"},
     {"get", "URI", "print the content of one, or with --json its entry and content"},
@@ -64,6 +72,8 @@ const struct command_row command_rows[] = {
      "List and answer requests for approval, and withdraw grants.", approvals_actions},
     {"sessions", COMMAND_SESSIONS, false, 1, 2, NULL,
      "List and end the sessions of a running toolhost mcp --control PATH.", sessions_actions},
+    {"env", COMMAND_ENV, false, 1, 2, NULL,
+     "Build, check and list the sets of packages of a policy's environments.", env_actions},
     {"artifacts", COMMAND_ARTIFACTS, false, 1, 2, NULL,
      "List and fetch files that programs have left.", artifacts_actions},
     {"audit", COMMAND_AUDIT, false, 1, OPTIONS_WORDS, NULL,

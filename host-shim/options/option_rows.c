@@ -17,7 +17,7 @@
 #define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_SESSION) | FOR(COMMAND_MCP))
 #define FOR_PROVIDER                                                                 \
     (FOR(COMMAND_POLICY) | FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR) | \
-     FOR(COMMAND_STATUS))
+     FOR(COMMAND_STATUS) | FOR(COMMAND_ENV))
 #define FOR_ALL UINT32_MAX /* COMMAND_NONE too: toolhost --help */
 
 #define LONGEST_GRANT_DAYS 3650u
@@ -326,10 +326,10 @@ const struct option_row option_rows[] = {
      "the provider (default: TOOLHOST_PLUGIN, else the one next to toolhost)", "file",
      TEXT(plugin)},
     {"policy", 0, "FILE",
-     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
+     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY) | FOR(COMMAND_ENV),
      "the provider's policy", "file", TEXT(policy)},
     {"sandbox", 0, "MODE",
-     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
+     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY) | FOR(COMMAND_ENV),
      "how the provider isolates: " SANDBOX_MODE_LIST, "words " SANDBOX_MODE_WORDS, set_sandbox, 0},
     {"cap", 0, "NAME", FOR_CALLS,
      "grant a capability; may be repeated. NAME=VALUE grants it for that value only, !NAME and "
@@ -396,7 +396,7 @@ const struct option_row option_rows[] = {
     {"json", 0, NULL,
      FOR(COMMAND_RUN) | FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) |
          FOR(COMMAND_APPROVALS) | FOR(COMMAND_AUDIT) | FOR(COMMAND_ARTIFACTS) |
-         FOR(COMMAND_SESSIONS),
+         FOR(COMMAND_SESSIONS) | FOR(COMMAND_ENV),
      "print JSON; audit show prints one record a line", NULL, FLAG(json)},
     {"sweep", 0, NULL, FOR(COMMAND_DOCTOR), "first remove what dead gateways left on this machine",
      NULL, FLAG(sweep)},

@@ -95,6 +95,12 @@ const char *call_status_name(enum call_status status);
       "repeat what is needed in a new session; session.checkpoint of a result says why a cell "    \
       "has "                                                                                       \
       "none ahead of it")                                                                          \
+    X(ENVIRONMENT_CHANGED, "environment_changed", ERROR, false,                                    \
+      "a set of packages is not there as it was built",                                            \
+      "leave packages out, or ask the operator to run: toolhost env build NAME")                   \
+    X(ENVIRONMENT_NOT_BUILT, "environment_not_built", ERROR, false,                                \
+      "a set of packages could not be built",                                                      \
+      "the operator must correct what the message names, such as the lock file")                   \
     X(UNKNOWN_SECRET, "unknown_secret", ERROR, false, "no provider has a secret of that name",     \
       "check the handle's name, or ask the operator to provide the secret")                        \
     X(SECRET_NOT_ALLOWED, "secret_not_allowed", DENIED, false,                                     \

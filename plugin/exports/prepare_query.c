@@ -46,7 +46,7 @@ bool prepare_query_is_one(const char *config_json)
     return json_object_get(json, "check") || json_object_get(json, "explain") ||
            json_object_get(json, "counters") || json_object_get(json, "interpreters") ||
            json_object_get(json, "variants") || json_object_get(json, "offer") ||
-           json_object_get(json, "sessions");
+           json_object_get(json, "sessions") || json_object_get(json, "environments");
 }
 
 static bool read_explain(const json_t *explain, struct query *ret, struct error *error)
@@ -189,6 +189,16 @@ static bool answer_offer(const json_t *json, json_t *text, struct error *error)
     return add(text, "input_schemas", schemas, error);
 }
 
+/* Of the configuration in force. */
+static bool answer_environments(const json_t *json, json_t *text, struct error *error)
+{
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "environments");
+    if (json_object_size(json) != 1)
+        return json_place_refuse(&place, "must be the only member");
+    return environment_query_answer(json_object_get(json, "environments"), text, error);
+}
+
 static bool look_into(const char *config_json, json_t *text, struct error *error)
 {
     json_auto_t *json = parse(config_json, error);
@@ -204,6 +214,8 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
         return answer_variants(json, text, error);
     if (json_object_get(json, "offer"))
         return answer_offer(json, text, error);
+    if (json_object_get(json, "environments"))
+        return answer_environments(json, text, error);
     return json && read_members(json, &query, error) &&
            find_configuration(&query, &configuration, error) &&
            answer_about_policy(&query, &configuration, text, error);

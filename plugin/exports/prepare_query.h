@@ -2,9 +2,9 @@
 /*
  * A configuration of tool_prepare() that asks instead of configuring: "check" examines a policy,
  * "explain" says what would happen to a request under it, "counters" returns the counters, "offer"
- * the input schema for a host with these grants. The configuration in force stays. Only
- * "interpreters" starts anything: it asks each interpreter for its version in a sandbox. Any
- * thread.
+ * the input schema for a host with these grants, "environments" about the sets of packages, which
+ * it also builds. The configuration in force stays. "interpreters" asks each interpreter for its
+ * version in a sandbox; but for that and builds nothing is started. Any thread.
  */
 #pragma once
 
@@ -45,3 +45,8 @@ json_t *interpreter_facts(const struct configuration *configuration);
  * the policy's "import_named". null where nothing is copied in that mode, or for that language.
  * NULL: no memory. Takes as long as the preparation does, a minute at most. */
 json_t *preparation_facts(const struct trial_subject *subject);
+
+/* Answers "environments": {"action": "list", "check", "build" or "gc", "name"?}, about the
+ * configuration in force. Adds "environments", an array of objects with the state of each, and for
+ * "gc" "removed". "build" takes as long as the package manager does. false with error. */
+bool environment_query_answer(const json_t *question, json_t *answer, struct error *error);

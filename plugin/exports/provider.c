@@ -18,6 +18,7 @@
 #include "exports/prepare_query.h"
 #include "exports/status.h"
 #include "gate/gate.h"
+#include "packages/package_set.h"
 #include "policy/configuration.h"
 #include "result/result.h"
 #include "run/backend_client.h"
@@ -35,6 +36,7 @@ static void start_anew(void)
     backend_after_fork();
     broker_after_fork();
     readiness_after_fork();
+    package_set_after_fork();
     configuration_after_fork();
     manifest_after_fork();
     tool_inbox_after_fork();

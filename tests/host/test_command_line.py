@@ -88,7 +88,7 @@ class Help(CommandLine):
         whole = self.printed("--help")
         self.assertEqual(whole, self.printed("help"))
         self.assertTrue({"run", "session", "sessions", "invoke", "mcp", "doctor", "status", "manifest", "policy", "approvals", "artifacts",
-                         "audit", "conformance", "help"}
+                         "env", "audit", "conformance", "help"}
                         == set(self.commands()))
         for command in self.commands():
             text = self.printed("help", command)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The call that runs the package manager, with a host of ours that keeps the files it leaves. Runs
+ * on the thread inside tool_prepare(). */
+#include "packages/build/environment_build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "call/call.h"
+#include "gate/gate.h"
+#include "packages/build/build_programs.h"
+#include "vocabulary/language.h"
+#include "json/json_input.h"
+
+#define ARCHIVE        "environment.tar"
+#define PACKAGES       "packages.json"
+#define PACKAGES_LIMIT ((size_t)8 << 20)
+#define SHOWN_LIMIT    400 /* bytes of the last output of a build that failed */
+
+/* The files of the call, as they come. */
+struct build_host {
+    int archive;
+    int packages;
+};
+
+static void clear_host(struct build_host *host)
+{
+    close_fd(host->archive);
+    close_fd(host->packages);
+}
+
+static void grant(void *user, const char *capability, uint32_t *verdict)
+{
+    (void)user;
+    (void)capability;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+/* The operator's own command is no call of a gateway. */
+static void keep_no_record(void *user, const char *record_json, uint32_t *verdict)
+{
+    (void)user;
+    (void)record_json;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static int *place_of(struct build_host *host, const char *path)
+{
+    if (strcmp(path, ARCHIVE) == 0)
+        return &host->archive;
+    return strcmp(path, PACKAGES) == 0 ? &host->packages : NULL;
+}
+
+static void keep_file(void *user, const char *file_json, int32_t descriptor, char *uri,
+                      size_t capacity, size_t *length, uint32_t *verdict)
+{
+    json_auto_t *file = json_loads(file_json, 0, NULL);
+    const char *path = json_string_value(json_object_get(file, "path"));
+    int *place = path ? place_of(user, path) : NULL;
+    if (!place || *place >= 0)
+        return;
+    *place = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
+    if (*place < 0)
+        return;
+    *length = (size_t)snprintf(uri, capacity, "build:%s", path);
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static json_t *request_of(const struct policy_environment *environment, const char *lock_text,
+                          size_t lock_length)
+{
+    const struct environment_language_row *row = environment_language_find(environment->language);
+    const struct build_program program = build_program_of(environment->language);
+    json_auto_t *names = json_array();
+    json_auto_t *settings = json_pack("{s:b, s:b}", "build_scripts", environment->build_scripts,
+                                      "wheelhouse", environment->wheelhouse != NULL);
+    CLEANUP_FREE char *settings_text = settings ? json_dumps(settings, JSON_COMPACT) : NULL;
+    for (char **name = environment->endpoints; names && *name; name++)
+        (void)json_array_append_new(names, json_string(*name));
+    if (!names || !settings_text)
+        return NULL;
+    return json_pack("{s:s, s:s%, s:[{s:s, s:s%}, {s:s, s:s}], s:[s, s], s:O}", "language",
+                     row->language, "code", program.text, program.length, "files", "path",
+                     row->lock_name, "content", lock_text, lock_length, "path", "settings.json",
+                     "content", settings_text, "outputs", ARCHIVE, PACKAGES, "endpoints", names);
+}
+
+static char *context_of(const struct policy_environment *environment)
+{
+    json_auto_t *context = environment->wheelhouse
+                               ? json_pack("{s:s}", "workspace", environment->wheelhouse)
+                               : json_object();
+    return context ? json_dumps(context, JSON_COMPACT) : NULL;
+}
+
+/* The end of what it has printed, for people, on one line. */
+static void tell_output(const struct call *call, struct error *error)
+{
+    size_t length = 0;
+    bool replaced;
+    CLEANUP_FREE char *text = output_capture_text(&call->run.errors.capture, &length, &replaced);
+    const char *end = text && length > SHOWN_LIMIT ? text + length - SHOWN_LIMIT : text;
+    while (end && ((unsigned char)*end & 0xc0) == 0x80)
+        end++;
+    for (char *at = text; at && *at != '\0'; at++)
+        if ((unsigned char)*at < ' ')
+            *at = ' ';
+    error_set(error, ERROR_ENVIRONMENT_NOT_BUILT, "the package manager has failed: %s",
+              end && *end != '\0' ? end : "it has printed no error");
+}
+
+static bool has_succeeded(const struct call *call, struct error *error)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    if (ended->cause == RUN_CAUSE_EXIT && ended->exit_code == 0)
+        return true;
+    if (ended->cause == RUN_CAUSE_EXIT)
+        tell_output(call, error);
+    else
+        error_set(error, ERROR_ENVIRONMENT_NOT_BUILT, "the build was ended: %s",
+                  run_cause_name((enum run_cause)ended->cause));
+    return false;
+}
+
+static json_t *read_packages(int fd, struct error *error)
+{
+    const struct json_input_limits limits = {.max_bytes = PACKAGES_LIMIT, .max_depth = 6};
+    struct stat status;
+    if (fstat(fd, &status) < 0 || status.st_size > (off_t)PACKAGES_LIMIT) {
+        error_set(error, ERROR_ENVIRONMENT_NOT_BUILT, "the list of packages is too long");
+        return NULL;
+    }
+    CLEANUP_FREE char *text = malloc((size_t)status.st_size + 1);
+    ssize_t length = text ? pread(fd, text, (size_t)status.st_size, 0) : -1;
+    if (length != status.st_size) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the list of packages");
+        return NULL;
+    }
+    return json_input_parse(PACKAGES, text, (size_t)length, &limits, ERROR_ENVIRONMENT_NOT_BUILT,
+                            error);
+}
+
+static bool take_files(struct build_host *host, struct build_output *ret, struct error *error)
+{
+    if (host->archive < 0 || host->packages < 0) {
+        error_set(error, ERROR_ENVIRONMENT_NOT_BUILT,
+                  "the build has left no archive, or one of more than a gigabyte");
+        return false;
+    }
+    ret->packages = read_packages(host->packages, error);
+    if (!ret->packages)
+        return false;
+    ret->archive = TAKE_FD(host->archive);
+    return true;
+}
+
+void build_output_clear(struct build_output *output)
+{
+    close_fd(output->archive);
+    json_decref(output->packages);
+    *output = (struct build_output){.archive = -1};
+}
+
+static void end_call(struct call **call)
+{
+    if (*call)
+        call_clear(*call);
+    free(*call);
+}
+
+bool build_run(const struct configuration *configuration,
+               const struct policy_environment *environment, const char *lock_text,
+               size_t lock_length, struct build_output *ret, struct error *error)
+{
+    CLEANUP(clear_host) struct build_host files = {.archive = -1, .packages = -1};
+    json_auto_t *request = request_of(environment, lock_text, lock_length);
+    CLEANUP_FREE char *input = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    CLEANUP_FREE char *context = context_of(environment);
+    CLEANUP(end_call) struct call *call = calloc(1, sizeof(*call));
+    if (!input || !context || !call) {
+        error_set(error, call ? ERROR_ENVIRONMENT_NOT_BUILT : ERROR_OUT_OF_MEMORY,
+                  "the lock file is no UTF-8 text, or there is no memory for it");
+        return false;
+    }
+    const struct tool_host host = {
+        .struct_size = sizeof(host),
+        .abi_version = TOOL_ABI_VERSION,
+        .user = &files,
+        .context_json = context,
+        .check_capability = grant,
+        .audit = keep_no_record,
+        .store_file = keep_file,
+    };
+    call_init(call, &host);
+    call->configuration = (struct configuration){.policy = policy_ref(configuration->policy),
+                                                 .mode = configuration->mode};
+    return gate_pass(call, "code_execute", input, error) && has_succeeded(call, error) &&
+           take_files(&files, ret, error);
+}

@@ -48,6 +48,8 @@ void call_replace_request(struct call *call, struct request *request)
     *request = (struct request){0};
     call->language = NULL;
     call->endpoint_count = 0;
+    call->environment = NULL;
+    package_set_clear(&call->packages);
     call->content.stale = true;
     call->request_sha256[0] = '\0';
     (void)json_array_clear(call->notes);
@@ -70,6 +72,7 @@ void call_clear(struct call *call)
     tool_calls_clear(&call->tool_calls);
     tool_flow_clear(&call->tool_flow);
     tool_list_clear(&call->tools);
+    package_set_clear(&call->packages);
     broker_run_close(&call->broker_run);
     close_fd(TAKE_FD(call->cell_endpoints));
     network_log_clear(&call->network);

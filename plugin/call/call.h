@@ -22,6 +22,7 @@
 #include "endpoints/broker_client.h"
 #include "endpoints/network_log.h"
 #include "host/host.h"
+#include "packages/package_set.h"
 #include "policy/configuration.h"
 #include "policy/narrowing.h"
 #include "request/request.h"
@@ -87,6 +88,9 @@ struct call {
                                                                          policy: those that the
                                                                          request names */
     size_t endpoint_count;
+    const struct policy_environment *environment; /* of the configuration's policy: whose packages
+                                                     the run has; NULL: none */
+    struct package_set packages;                  /* them; without a name: none */
     struct tool_list tools;         /* of context.tools: those that the request names */
     struct tool_calls tool_calls;   /* of its program */
     struct tool_flow tool_flow;     /* which of them it has called */

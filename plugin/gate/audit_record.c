@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "gate/package_plan.h"
 #include "host/host.h"
 #include "request/request_fields.h"
 #include "result/result.h"
@@ -75,6 +76,14 @@ static void write_cell(struct json_draft *record, const struct call *call)
     json_draft_close(record, '}');
 }
 
+static void write_packages(struct json_draft *record, const struct call *call)
+{
+    if (call->packages.name)
+        package_plan_write(record, "packages", call, false);
+    else
+        json_draft_string(record, "packages", NULL);
+}
+
 /* The members that all three kinds share. */
 static struct json_draft begin_record(const struct call *call, const char *event)
 {
@@ -92,6 +101,7 @@ static struct json_draft begin_record(const struct call *call, const char *event
     write_or_null(&record, "image_id", call->description.image.id);
     json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));
     json_draft_value(&record, "narrowing", narrowing_json(&call->context.narrowing));
+    write_packages(&record, call);
     json_draft_string(&record, "policy_sha256", call->configuration.policy->sha256);
     write_or_null(&record, "principal", call->context.principal);
     json_draft_string(&record, "provider", "code-execute");

@@ -16,6 +16,7 @@
 #include "gate/cell.h"
 #include "gate/cells_grant.h"
 #include "gate/endpoint_plan.h"
+#include "gate/package_plan.h"
 #include "gate/tool_plan.h"
 #include "request/request_fields.h"
 #include "run/describe.h"
@@ -122,6 +123,12 @@ static void write_endpoints(struct json_draft *draft, const char *name, const st
     endpoint_plan_write(draft, name, call, form == REQUEST_FILES_SHOWN);
 }
 
+static void write_packages(struct json_draft *draft, const char *name, const struct call *call,
+                           enum request_files_form form)
+{
+    package_plan_write(draft, name, call, form == REQUEST_FILES_SHOWN);
+}
+
 /* Members that the call settles, beside those of the request as it was written. */
 static const struct settled_member {
     const char *name;
@@ -137,6 +144,7 @@ static const struct settled_member {
     {"limits", .write = write_limits, .differs_by_cell = true},
     {"mode", .write = write_mode},
     {"narrowing", .write = write_narrowing},
+    {"package_set", .write_form = write_packages},
     {"policy_base_sha256", .write = write_policy_base},
     {"session_history", .write_form = write_history, .differs_by_cell = true},
     {"tool_definitions", .write_form = write_tools},

@@ -12,6 +12,7 @@
 #include "gate/cell_action.h"
 #include "gate/cells_grant.h"
 #include "gate/endpoint_delivery.h"
+#include "gate/package_plan.h"
 #include "run/describe.h"
 
 #define LATE_LIMIT 16384 /* bytes of each stream */
@@ -106,6 +107,15 @@ static bool take_image(struct call *call, struct error *error)
     return image->name;
 }
 
+/* Its interpreters have the packages of the first one. */
+static bool take_packages(struct call *call, struct error *error)
+{
+    if (package_plan_of_session(call))
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the session's packages");
+    return false;
+}
+
 /* Takes it, or checks once more that it fits: an approver's edit may be to another shape of cell.
  */
 static bool join_session(struct call *call, struct error *error)
@@ -116,7 +126,7 @@ static bool join_session(struct call *call, struct error *error)
         call->session = session_take(call->request.session, &terms, error);
     else if (!session_fits(call->session, &terms, error))
         return false;
-    if (!call->session || !take_image(call, error))
+    if (!call->session || !take_image(call, error) || !take_packages(call, error))
         return false;
     /* What is asked about, counted and told is what its processes have. */
     const struct run_limits of_cell = *limits;

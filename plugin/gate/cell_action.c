@@ -22,6 +22,8 @@ struct session_terms cell_terms(const struct call *call)
         .workspace = call->context.workspace,
         .image = call->description.image.name,
         .asks_image = call->request.image != NULL,
+        .packages = &call->packages,
+        .asks_packages = call->request.packages != NULL,
         .mode = call->configuration.mode,
         .network = call->request.network,
         .limits = &call->description.limits,

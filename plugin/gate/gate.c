@@ -27,6 +27,7 @@
 #include "gate/endpoint_delivery.h"
 #include "gate/endpoint_plan.h"
 #include "gate/offer_hint.h"
+#include "gate/package_plan.h"
 #include "gate/tool_gate.h"
 #include "gate/tool_plan.h"
 #include "host/host.h"
@@ -132,9 +133,9 @@ static bool apply_policy(struct call *call, struct error *error)
     if (!narrowing_check(&call->context.narrowing, policy, error))
         return false;
     call->configuration.mode = narrowing_mode(&call->context.narrowing, call->configuration.mode);
-    if (!input_files_find(call, error) || !plan_run(call, error) || !cell_plan(call, error) ||
-        !tool_plan(call, error) || !endpoint_plan(call, error) || !input_files_fit(call, error) ||
-        !check_network(call, error))
+    if (!input_files_find(call, error) || !package_plan(call, error) || !plan_run(call, error) ||
+        !cell_plan(call, error) || !tool_plan(call, error) || !endpoint_plan(call, error) ||
+        !input_files_fit(call, error) || !check_network(call, error))
         return false;
     if (!decision_check_secrets(call, error) || !pin_workspace(call, error) ||
         !hash_request(call, error) || !decision_check_rules(call, error))

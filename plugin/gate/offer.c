@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "gate/offer_endpoints.h"
+#include "gate/offer_packages.h"
 #include "gate/offer_tools.h"
 #include "request/input_schema.h"
 #include "request/request_fields.h"
@@ -115,10 +116,17 @@ static bool offers_tools(const struct offer *offer)
     return policy_of(offer)->tools.allowed[0] && offer_grants(offer, CAPABILITY_TOOLS, NULL);
 }
 
+/* They need no capability of their own: an environment gives code, and no right. */
+static bool is_packages(const struct request_field *field)
+{
+    return strcmp(field->name, "packages") == 0;
+}
+
 static bool offers_member(const struct offer *offer, const struct request_field *field)
 {
     switch (field->capability) {
     case CAPABILITY_EXEC:
+        return !is_packages(field) || offer_packages_has_some(offer);
     case CAPABILITY_LIMITS_EXTENDED: /* less time can be asked for without it */
         return true;
     case CAPABILITY_NETWORK:
@@ -239,9 +247,11 @@ json_t *offer_input_schema(const struct offer *offer)
     }
     json_t *image = json_object_get(properties, "image");
     json_t *endpoints = json_object_get(properties, "endpoints");
+    json_t *packages = json_object_get(properties, "packages");
     json_t *tools = offer->tools ? json_object_get(properties, "tools") : NULL;
     if (!name_languages(offer, schema) || (image && !name_images(offer, image)) ||
         (endpoints && !offer_endpoints_describe(offer, endpoints)) ||
+        (packages && !offer_packages_describe(offer, packages)) ||
         (tools && !offer_tools_describe(offer, tools)))
         return NULL;
     return TAKE_POINTER(schema);

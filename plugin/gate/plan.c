@@ -11,6 +11,7 @@
 #include "base/string_list.h"
 #include "call/call_limits.h"
 #include "gate/offer_hint.h"
+#include "gate/package_plan.h"
 #include "run/describe.h"
 #include "vocabulary/environment.h"
 
@@ -18,9 +19,11 @@
 static bool prepare(struct call *call)
 {
     struct run_description *description = &call->description;
-    return !sandbox_mode_row(call->configuration.mode)->isolation ||
-           preparation_fill(&call->language->preparation, &call->request, call->language->file,
-                            description);
+    if (!sandbox_mode_row(call->configuration.mode)->isolation)
+        return true;
+    return call->environment ? package_plan_prepare(call)
+                             : preparation_fill(&call->language->preparation, &call->request,
+                                                call->language->file, description);
 }
 
 static bool stands_in_place_of(const char *path, const char *file)
@@ -123,8 +126,9 @@ static bool add_variables(struct call *call)
 {
     char ***list = &call->description.environment;
     char *const *variables = call->request.environment;
-    return call->request.session ? string_list_append_all(list, (const char *const *)variables)
-                                 : environment_set_all(list, variables);
+    if (call->request.session)
+        return string_list_append_all(list, (const char *const *)variables);
+    return environment_set_all(list, variables) && package_plan_keep(call);
 }
 
 bool plan_run(struct call *call, struct error *error)
@@ -163,7 +167,7 @@ bool plan_run(struct call *call, struct error *error)
         !describe_command(description,
                           describe_command_of(policy, call->configuration.mode, call->language),
                           call->language->file) ||
-        !prepare(call) || !describe_outputs(call) ||
+        !package_plan_add(call) || !prepare(call) || !describe_outputs(call) ||
         !string_list_append_all(&description->argv, (const char *const *)call->request.args) ||
         !add_variables(call)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");

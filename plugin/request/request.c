@@ -139,6 +139,7 @@ void request_clear(struct request *request)
     string_list_free(request->outputs);
     string_list_free(request->tools);
     string_list_free(request->endpoints);
+    free(request->packages);
     string_list_free(request->environment);
     for (size_t i = 0; i < request->secret_count; i++) {
         free(request->secrets[i].variable);

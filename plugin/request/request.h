@@ -82,6 +82,7 @@ struct request {
     char **outputs;        /* patterns of paths, NULL-terminated; NULL: absent */
     char **tools;          /* names and beginnings of names, NULL-terminated; NULL: absent */
     char **endpoints;      /* names, each once, NULL-terminated; NULL: absent */
+    char *packages;        /* an environment's name; NULL: absent */
     uint64_t timeout_ms;   /* 0: absent */
     uint64_t memory_bytes; /* 0: absent */
     bool network;

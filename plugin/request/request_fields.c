@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "request/request_members.h"
+#include "vocabulary/handle.h"
 
 #define HELD(member) .offset = offsetof(struct request, member)
 
@@ -171,6 +172,18 @@ static const struct request_field fields[] = {
      .audited = "their names",
      .examples = {"[\"github\"]", "[\"pypi-files\", \"github\"]"},
      .hashed_as = "endpoints"},
+    {.name = "packages",
+     .kind = REQUEST_FIELD_STRING,
+     HELD(packages),
+     .limit = ENDPOINT_NAME_LIMIT,
+     .capability = CAPABILITY_EXEC,
+     .description =
+         "One of the operator's sets of packages, such as \"data\": the program can import them. "
+         "Nothing can be installed during a run. A later cell of a session that leaves this out "
+         "has those of its first cell.",
+     .read = request_read_packages,
+     .examples = {"\"data\"", "\"data-2\""},
+     .hashed_as = "packages"},
     {.name = "image",
      .kind = REQUEST_FIELD_STRING,
      HELD(image),

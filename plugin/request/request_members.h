@@ -21,6 +21,7 @@ request_reader request_read_files;
 request_reader request_read_outputs;
 request_reader request_read_tools;
 request_reader request_read_endpoints;
+request_reader request_read_packages;
 request_reader request_read_image;
 request_reader request_read_session;
 request_reader request_read_session_action;

@@ -207,6 +207,18 @@ bool request_read_endpoints(const struct json_place *place, json_t *value,
     return true;
 }
 
+bool request_read_packages(const struct json_place *place, json_t *value,
+                           const struct request_field *field, struct request *request)
+{
+    const char *name;
+    if (!json_read_string(place, value, 1, field->limit, &name))
+        return false;
+    if (!endpoint_name_valid(name))
+        return json_place_refuse(place, "must be an environment's name: a-z, 0-9 and \"-\", a "
+                                        "letter first");
+    return json_copy_text(place, name, &request->packages);
+}
+
 bool request_read_args(const struct json_place *place, json_t *value,
                        const struct request_field *field, struct request *request)
 {

@@ -56,6 +56,30 @@ const struct result_member truncated_members[] = {
     {.name = NULL},
 };
 
+/* The set of packages. */
+
+static const char *packages_name(const struct result *result)
+{
+    return result->call->packages.name;
+}
+
+static const char *packages_sha256(const struct result *result)
+{
+    return result->call->packages.sha256;
+}
+
+const struct result_member packages_members[] = {
+    {.name = "name",
+     .type = RESULT_STRING,
+     .description = "of the environment, as the request names it",
+     .string = packages_name},
+    {.name = "sha256",
+     .type = RESULT_STRING,
+     .description = "over all files of the packages",
+     .string = packages_sha256},
+    {.name = NULL},
+};
+
 /* The usage of the run. */
 
 static const struct run_usage *usage_of(const struct result *result)

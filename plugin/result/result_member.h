@@ -58,6 +58,7 @@ extern const struct result_member truncated_members[];
 extern const struct result_member usage_members[];
 extern const struct result_member isolation_members[];
 extern const struct result_member results_omitted_members[];
+extern const struct result_member packages_members[];
 extern const struct result_member session_members[];
 extern const struct result_member approval_members[];
 extern const struct result_member error_members[];

@@ -185,6 +185,11 @@ static void write_network(struct json_draft *draft, const char *name, const stru
     network_log_write(&result->call->network, draft, name);
 }
 
+static bool has_packages(const struct result *result)
+{
+    return result->call->packages.name;
+}
+
 static bool was_decided(const struct result *result)
 {
     return result->call->approval.decision[0] != '\0';
@@ -352,6 +357,12 @@ static const struct result_member members[] = {
      .write = write_network,
      .is_given = has_network,
      .brief = true},
+    {.name = "packages",
+     .type = RESULT_OBJECT,
+     .optional = true,
+     .description = "the set of packages that the program had, where it had one",
+     .members = packages_members,
+     .is_given = has_packages},
     {.name = "approval",
      .type = RESULT_OBJECT,
      .nullable = true,

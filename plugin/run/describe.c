@@ -3,6 +3,7 @@
  * tool_prepare() or tool_status(). */
 #include "run/describe.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,9 @@
 #include "base/string_list.h"
 #include "protocol/layers.h"
 #include "vocabulary/environment.h"
+#include "vocabulary/language.h"
+
+#define ENVIRONMENTS_TEXT 4096 /* bytes, for a program and whoever reads its output */
 
 /* Shown in the view only to runs that keep the host's network. */
 static const char *const network_paths[] = {"/etc/resolv.conf", "/etc/ssl",
@@ -22,6 +26,20 @@ static bool copy_options(const struct wire_bytes *options, struct wire_bytes *re
     ret->bytes = (unsigned char *)copy_bytes((const char *)options->bytes, options->length);
     ret->length = ret->bytes ? options->length : 0;
     return ret->bytes != NULL;
+}
+
+/* For what answers in the place of pip and npm: a line each. */
+static bool name_environments(const struct policy *policy, char ***list)
+{
+    char text[ENVIRONMENTS_TEXT] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < policy->environment_count && length < sizeof(text); i++) {
+        const struct policy_environment *environment = &policy->environments[i];
+        length += (size_t)snprintf(
+            text + length, sizeof(text) - length, "%s (%s): %s\n", environment->name,
+            environment_language_find(environment->language)->language, environment->description);
+    }
+    return length == 0 || environment_set(list, "CODE_EXECUTE_PACKAGES", text, strlen(text));
 }
 
 /* The lists that do not depend on the request; argv[0] only, the rest of argv is the caller's. */
@@ -51,6 +69,8 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
         environment_set_all(&ret->environment, policy->environment);
     if (filled && sandboxed && !network)
         filled = environment_set_all(&ret->environment, policy->environment_without_network);
+    if (filled && sandboxed && !network)
+        filled = name_environments(policy, &ret->environment);
     if (filled && language)
         filled = string_list_append_all(&ret->read_only_paths,
                                         (const char *const *)language->read_only) &&

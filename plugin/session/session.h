@@ -13,6 +13,7 @@
 #include "admission/admission.h"
 #include "base/error.h"
 #include "endpoints/broker_client.h"
+#include "packages/package_set.h"
 #include "redaction/redaction.h"
 #include "run/session_orders.h"
 #include "run/session_run.h"
@@ -64,6 +65,8 @@ struct session_terms {
     const char *workspace; /* NULL: none */
     const char *image;     /* that a new session is made from; NULL: the mode has none */
     bool asks_image;       /* the request names that one */
+    const struct package_set *packages; /* that a new session has; without a name: none */
+    bool asks_packages;                 /* the request names them */
     enum sandbox_mode mode;
     bool network;
     const struct run_limits *limits; /* of the call */
@@ -95,7 +98,8 @@ struct session {
     char *languages[SESSION_PROGRAMS_MOST]; /* that have an interpreter, in the order of start */
     uint32_t language_count;
     char *workspace;
-    char *image; /* that its sandbox is made from; NULL: of none */
+    char *image;                 /* that its sandbox is made from; NULL: of none */
+    struct package_set packages; /* that its interpreters have; without a name: none */
     char policy_sha256[SHA256_HEX_LENGTH + 1];
     bool network;
     struct run_limits limits; /* those of its first cell */

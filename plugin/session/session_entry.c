@@ -66,6 +66,7 @@ void session_free(struct session *session)
         free(session->languages[i]);
     free(session->workspace);
     free(session->image);
+    package_set_clear(&session->packages);
     free(session->cells_grant);
     json_decref(session->cells);
     free(session);
@@ -105,6 +106,13 @@ bool session_append_language(struct session *session, const char *language)
     return copy;
 }
 
+/* Also where they were built anew since: the session has the old ones. */
+static bool has_packages(const struct session *session, const struct package_set *packages)
+{
+    return session_same_text(session->packages.name, packages->name) &&
+           strcmp(session->packages.sha256, packages->sha256) == 0;
+}
+
 bool session_fits(const struct session *session, const struct session_terms *terms,
                   struct error *error)
 {
@@ -115,6 +123,8 @@ bool session_fits(const struct session *session, const struct session_terms *ter
         what = "workspace";
     else if (terms->asks_image && !session_same_text(session->image, terms->image))
         what = "image";
+    else if (terms->asks_packages && !has_packages(session, terms->packages))
+        what = "set of packages";
     else if (terms->asks_memory && session->limits.memory_bytes != terms->limits->memory_bytes)
         what = "memory_bytes";
     if (!what)
@@ -173,7 +183,9 @@ static struct session *new_in(struct session_sandbox *sandbox, const struct sess
     if (copy_text(terms->principal, &session->principal) &&
         session_append_language(session, terms->language) &&
         copy_text(terms->workspace, &session->workspace) &&
-        copy_text(terms->image, &session->image) && session->cells && make_id(session->id))
+        copy_text(terms->image, &session->image) &&
+        (!terms->packages->name || package_set_copy(terms->packages, &session->packages)) &&
+        session->cells && make_id(session->id))
         return session;
     session_free(session);
     return NULL;

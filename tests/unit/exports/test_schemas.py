@@ -151,6 +151,7 @@ STRICTER = {
                for content in ("A", "AB==", "AAA", "A AA", "AA==AA==", "=")],
     "image and session are names": [with_member("image", ""), with_member("image", "a b"),
                                     with_member("session", ""), with_member("session", "a/b")],
+    "packages are a name": [with_member("packages", name) for name in ("", "A", "1a", "a b", "a_b", "é", "a\n")],
     "an integer is written as one": [with_member("timeout_ms", 5000.0)],
 }
 
@@ -207,7 +208,7 @@ class Schemas(unittest.TestCase):
     def test_output_requires_all_but_what_few_have(self):
         def check(schema):
             if "properties" in schema:
-                self.assertEqual(sorted(schema["required"]), sorted(set(schema["properties"]) - {"traceparent", "session", "calls", "network"}))
+                self.assertEqual(sorted(schema["required"]), sorted(set(schema["properties"]) - {"traceparent", "session", "calls", "network", "packages"}))
                 for member in schema["properties"].values():
                     check(member)
         check(OUTPUT)
@@ -220,7 +221,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(list(OUTPUT["properties"]), [
             "status", "stdout", "stderr", "exit_code", "signal", "timed_out", "truncated",
             "duration_ms", "queued_ms", "mode", "policy_sha256", "run_id", "traceparent", "cause", "usage", "limits", "isolation", "files",
-            "files_omitted", "results", "results_omitted", "exception", "session", "calls", "network", "approval", "notes", "error"])
+            "files_omitted", "results", "results_omitted", "exception", "session", "calls", "network", "packages", "approval", "notes", "error"])
         self.assertEqual(OUTPUT["properties"]["status"]["enum"], [
             "completed", "timeout", "killed", "cancelled", "denied", "pending", "error"])
         self.assertEqual(OUTPUT["properties"]["cause"]["enum"], MANIFEST["causes"] + [None])

@@ -111,6 +111,7 @@ static json_t *refused_with(enum error_code code, bool is_known)
     call->tool_calls.made = 1;
     json_draft_text(&call->tool_calls.rows, NULL, "{}", 2);
     call->endpoint_count = 1;
+    call->packages.name = strdup("data");
     json_draft_text(&call->network.rows, NULL, "{}", 2);
     return result_of(call, &error);
 }

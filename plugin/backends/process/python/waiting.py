@@ -117,6 +117,11 @@ def wait(runner, own_name):
         if not known:
             del sys.modules["gc"]
 
+    def shorten_end():
+        plain = not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ
+        if plain and sys.version_info >= (3, 10):  # before, the functions of atexit are not in the interpreter's own state
+            extension.prepare_end()
+
     def make_main_module():
         """A new one, which the collector does examine: objects that a program leaves there must be finalized."""
         old = sys.modules["__main__"]
@@ -198,9 +203,7 @@ def wait(runner, own_name):
         runner.find("usercustomize")  # as site will do: fills the caches
         if what == "copy":
             collect_for_good()
-            plain = not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ
-            if plain and sys.version_info >= (3, 10):  # before, the functions of atexit are not in the interpreter's own state
-                extension.prepare_end()
+            shorten_end()
             extension.cow_profile(profiled)
             own_home = os.fsdecode(extension.serve_forks(os.fsencode(",".join(left_out))))
             make_main_module()
@@ -211,6 +214,7 @@ def wait(runner, own_name):
         else:
             if named_modules:  # large ones: each collection would examine all their objects, and so would the end of the run
                 collect_for_good()
+                shorten_end()
                 make_main_module()
             extension.adopt()
         own = runner.find(own_name)

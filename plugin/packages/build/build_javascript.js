@@ -22,15 +22,34 @@ function run(command, options, directory) {
 function packagesOf(lock) {
   return Object.entries(lock.packages || {}).filter(([place, entry]) => place !== "" && !entry.link && place.includes("node_modules/"))
     .map(([place, entry]) => ({
-      name: entry.name || place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length),
+      name: nameOf(place, entry),
       version: entry.version || null,
       integrity: entry.integrity || null,
     }));
 }
 
+// The package of a place in the lock file, such as node_modules/a/node_modules/@b/c.
+function nameOf(place, entry) {
+  return entry.name || place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);
+}
+
+// Where the registry is an endpoint, its addresses have the endpoint's path in front, which npm leaves out of those that the registry tells.
+// The hashes of the lock file say whether an archive is the right one.
+function resolveAtEndpoint(lock) {
+  const registry = process.env.npm_config_registry;
+  if (!registry)
+    return;
+  for (const [place, entry] of Object.entries(lock.packages || {})) {
+    if (!entry.integrity || (entry.resolved && !/^https?:/.test(entry.resolved)))
+      continue;
+    const name = nameOf(place, entry);
+    const file = entry.resolved ? path.posix.basename(new URL(entry.resolved).pathname) : `${name.replace(/^.*\//, "")}-${entry.version}.tgz`;
+    entry.resolved = `${registry.replace(/\/$/, "")}/${name}/-/${file}`;
+  }
+}
+
 const settings = JSON.parse(fs.readFileSync("settings.json", "utf8"));
-const lockText = fs.readFileSync("package-lock.json", "utf8");
-const lock = JSON.parse(lockText);
+const lock = JSON.parse(fs.readFileSync("package-lock.json", "utf8"));
 const packages = packagesOf(lock);
 const withoutHash = packages.find((entry) => !entry.integrity);
 if (withoutHash) {
@@ -41,7 +60,8 @@ const target = fs.mkdtempSync(path.join(os.tmpdir(), "content-"));
 const root = (lock.packages && lock.packages[""]) || {};
 fs.writeFileSync(path.join(target, "package.json"),
   JSON.stringify({ name: root.name, version: root.version, dependencies: root.dependencies, optionalDependencies: root.optionalDependencies }));
-fs.writeFileSync(path.join(target, "package-lock.json"), lockText);
+resolveAtEndpoint(lock);
+fs.writeFileSync(path.join(target, "package-lock.json"), JSON.stringify(lock));
 const scripts = settings.build_scripts ? [] : ["--ignore-scripts"];
 run("npm", ["ci", ...scripts, "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", "--bin-links=false"], target);
 fs.mkdirSync(path.join(target, "node_modules"), { recursive: true });

@@ -2,9 +2,9 @@
 /*
  * What requests through the broker of endpoints cost, beside the same client without it.
  *   egress upstream KEY CERTIFICATE       serves a short answer by TLS; prints its port
- *   egress latency CA COUNT URL URL       one request after the other to the URLs in turn, over
+ *   egress latency CA COUNT URL...        one request after the other to the URLs in turn, over
  *                                         connections that are kept; prints a line of milliseconds
- *                                         for each pair
+ *                                         for each round
  *   egress rate CA COUNT CALLERS URL      prints the requests a second of that many at one time
  */
 #include <arpa/inet.h>
@@ -19,6 +19,7 @@
 
 #define WARM_UP      50
 #define CALLERS_MOST 64
+#define URLS_MOST    4
 
 static const char text[] = "{\"answer\": 42}\n";
 
@@ -108,16 +109,20 @@ static double ask(CURL *easy)
     return now_ms() - begin;
 }
 
-static int latency(const char *ca, int count, const char *first, const char *second)
+static int latency(const char *ca, int count, char *const *urls)
 {
-    CURL *one = prepared(first, ca), *two = prepared(second, ca);
-    for (int i = -WARM_UP; i < count; i++) {
-        double of_one = ask(one), of_two = ask(two);
-        if (i >= 0)
-            (void)printf("%.4f %.4f\n", of_one, of_two);
-    }
-    curl_easy_cleanup(one);
-    curl_easy_cleanup(two);
+    CURL *handles[URLS_MOST];
+    size_t url_count = 0;
+    for (; url_count < URLS_MOST && urls[url_count]; url_count++)
+        handles[url_count] = prepared(urls[url_count], ca);
+    for (int i = -WARM_UP; i < count; i++)
+        for (size_t url = 0; url < url_count; url++) {
+            double taken = ask(handles[url]);
+            if (i >= 0)
+                (void)printf("%.4f%c", taken, url + 1 < url_count ? ' ' : '\n');
+        }
+    for (size_t url = 0; url < url_count; url++)
+        curl_easy_cleanup(handles[url]);
     return 0;
 }
 
@@ -173,8 +178,8 @@ int main(int count, char **arguments)
         return 1;
     if (count == 4 && strcmp(arguments[1], "upstream") == 0)
         return upstream(arguments[2], arguments[3]);
-    if (count == 6 && strcmp(arguments[1], "latency") == 0)
-        return latency(arguments[2], atoi(arguments[3]), arguments[4], arguments[5]);
+    if (count > 4 && strcmp(arguments[1], "latency") == 0)
+        return latency(arguments[2], atoi(arguments[3]), &arguments[4]);
     if (count == 6 && strcmp(arguments[1], "rate") == 0)
         return rate(arguments[2], atoi(arguments[3]), atoi(arguments[4]), arguments[5]);
     return 2;

@@ -148,6 +148,21 @@ def test_connections_that_come_as_frames_end_with_their_cell():
         ours.close()
 
 
+def test_tunnels_of_a_cell_end_with_it():
+    connect = b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n\r\n"
+    with Upstream(context=good_context()) as upstream, Broker() as program, Session(program) as session:
+        tunnel = {"name": "files", "base_url": f"https://127.0.0.1:{upstream.port}", "tunnel": 1, "private": 1}
+        session.begin([tunnel])
+        with session.connect() as kept:
+            kept.sendall(connect % upstream.port)
+            tap.contains(kept.recv(1000).decode(), " 200 ")
+            session.end()
+            tap.contains(session.raw(connect % upstream.port).decode(), "no cell of this session is running")
+            session.begin([])
+            tap.equal(broker.read_all(kept), b"")
+        tap.contains(session.raw(connect % upstream.port).decode(), "named no endpoint")
+
+
 def test_each_cell_has_its_own_limits():
     with Upstream() as upstream, Broker() as program, Session(program) as session:
         for _ in range(2):

@@ -89,10 +89,6 @@ static void deny_all(struct exchange *exchange, bool between)
 static void deny_unknown(struct exchange *exchange)
 {
     const struct egress_order *order = &exchange->context->endpoints->order;
-    if (order->endpoint_count == 0) {
-        deny_all(exchange, order->session);
-        return;
-    }
     char names[EGRESS_TEXT_LIMIT / 2] = "";
     size_t used = 0;
     for (size_t i = 0; i < order->endpoint_count && used < sizeof(names); i++)
@@ -109,8 +105,11 @@ static bool target_is_allowed(struct exchange *exchange)
 {
     const struct target *target = &exchange->target;
     const struct egress_endpoint *order = exchange->endpoint ? exchange->endpoint->order : NULL;
+    const struct egress_order *all = &exchange->context->endpoints->order;
     enum rule_outcome outcome;
-    if (target->fault) {
+    if (all->endpoint_count == 0) {
+        deny_all(exchange, all->session);
+    } else if (target->fault) {
         exchange_deny(exchange, 403, EGRESS_DENIED, "policy_denied", "%s", target->fault);
     } else if (!order) {
         deny_unknown(exchange);

@@ -231,25 +231,27 @@ static void begin_cell(struct run *run, int order_fd)
         end_run(run);
 }
 
-static void go_on_telling(struct run *run)
+/* false: the run has ended, and may be gone. */
+static bool go_on_telling(struct run *run)
 {
     enum telling telling = tell_records(run);
     run->tells = telling == TELLING_WAITS;
     uint32_t wanted = run->tells ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    if (telling == TELLING_FAILED || event_loop_change(run->runs->loop, &run->events, wanted) < 0)
-        end_run(run);
+    if (telling != TELLING_FAILED && event_loop_change(run->runs->loop, &run->events, wanted) == 0)
+        return true;
+    end_run(run);
+    return false;
 }
 
+/* The gateway waits for the records, and for nothing behind them. */
 static void end_cell(struct run *run)
 {
     run->in_cell = false;
     run->records_sent = 0;
     close_endpoints(run);
     listener_drop(&run->listener);
-    if (open_between(run))
+    if (go_on_telling(run) && open_between(run))
         end_run(run);
-    else
-        go_on_telling(run);
 }
 
 static void take_word(struct run *run, char word, int fd)
@@ -284,7 +286,7 @@ static void on_events(struct watch *watch, uint32_t events)
     else if (run->ended)
         send_last_events(run);
     else if (run->tells && (events & EPOLLOUT))
-        go_on_telling(run);
+        (void)go_on_telling(run);
     else
         take_message(run);
 }

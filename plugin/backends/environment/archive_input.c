@@ -58,7 +58,7 @@ struct archive_input *archive_input_open(int fd, struct error *error)
     if (archive_read_support_format_tar(input->archive) == ARCHIVE_OK &&
         archive_read_open_fd(input->archive, fd, BLOCK_BYTES) == ARCHIVE_OK)
         return input;
-    (void)fail_archive(input, "the archive cannot be read", error);
+    (void)fail_archive(input, "the archive is not a well-formed tar archive", error);
     archive_input_close(input);
     return NULL;
 }
@@ -207,6 +207,16 @@ static const char *settle_item(struct archive_entry *entry, struct archive_item 
     return refusal;
 }
 
+/* In a locale of UTF-8, libarchive would compose the letters of pax headers (Unicode's form C), and
+ * a file would get another name than its package knows. In the C locale, which this program has, it
+ * gives a name that is not ASCII as it is, and says that it could not convert it. */
+static bool is_as_it_is(struct archive_input *input, int result)
+{
+    const char *warning = archive_error_string(input->archive);
+    return result == ARCHIVE_OK ||
+           (result == ARCHIVE_WARN && warning && strstr(warning, "can't be converted from UTF-8"));
+}
+
 enum archive_step archive_input_next(struct archive_input *input, struct archive_item *item,
                                      struct error *error)
 {
@@ -216,7 +226,7 @@ enum archive_step archive_input_next(struct archive_input *input, struct archive
     int result = archive_read_next_header(input->archive, &entry);
     if (result == ARCHIVE_EOF)
         return check_end(input, error) ? ARCHIVE_STEP_END : ARCHIVE_STEP_FAILED;
-    if (result != ARCHIVE_OK) {
+    if (!is_as_it_is(input, result)) {
         (void)fail_archive(input, "the archive is not a well-formed tar archive", error);
         return ARCHIVE_STEP_FAILED;
     }

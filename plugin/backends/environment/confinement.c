@@ -17,6 +17,15 @@
 #include "base/cleanup.h"
 #include "guest/landlock.h"
 
+/* AddressSanitizer maps terabytes. */
+#if defined(__has_feature)
+#define SHADOW_MEMORY __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define SHADOW_MEMORY 1
+#else
+#define SHADOW_MEMORY 0
+#endif
+
 #define DIRECTORY_PATH "/proc/self/fd/3" /* DIRECTORY_FD */
 #define MEMORY_BYTES   (UINT64_C(1) << 30)
 #define DESCRIPTORS    256                         /* one a level of the tree, and some */
@@ -142,10 +151,8 @@ static uint64_t longest_file(const struct tree_limits *limits)
 
 static int limit_resources(const struct tree_limits *limits)
 {
-#if !defined(__SANITIZE_ADDRESS__) /* which maps terabytes */
-    if (limit(RLIMIT_AS, MEMORY_BYTES) < 0)
+    if (!SHADOW_MEMORY && limit(RLIMIT_AS, MEMORY_BYTES) < 0)
         return -1;
-#endif
     return limit(RLIMIT_CORE, 0) < 0 || limit(RLIMIT_NOFILE, DESCRIPTORS) < 0 ||
                    limit(RLIMIT_FSIZE, longest_file(limits)) < 0
                ? -1

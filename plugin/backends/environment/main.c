@@ -11,7 +11,6 @@
  * line of JSON (answer.h).
  */
 #include <errno.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,9 +70,6 @@ static int perform(const struct package_order *order)
     static struct outcome outcome;
     const struct tree_limits limits = {.bytes = order->bytes, .inodes = order->inodes};
     bool installs = order->action == PACKAGE_INSTALL;
-    /* Paths of pax headers are UTF-8; libarchive converts them to the locale's encoding. */
-    if (!setlocale(LC_CTYPE, "C.UTF-8"))
-        return EXIT_NOT_BEGUN;
     const char *kept = confinement_enter(installs, &limits);
     if (kept) {
         (void)error_set_errno(&outcome.error, ERROR_INTERNAL, errno, "%s cannot be given up", kept);

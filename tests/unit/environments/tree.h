@@ -33,7 +33,7 @@ static inline void tree_mode(const char *path, mode_t mode)
 /* a/f, a/run, a/l -> f, a-b, and the empty directory b */
 static inline void tree_make(void)
 {
-    (void)strcpy(tree_directory + sizeof(tree_directory) - 7, "XXXXXX");
+    (void)memcpy(tree_directory + sizeof(tree_directory) - 7, "XXXXXX", 6);
     ck_assert_ptr_nonnull(mkdtemp(tree_directory));
     tree_fd = open(tree_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(tree_fd, 0);

@@ -72,12 +72,17 @@ static bool path_of(struct span line, struct span *ret)
 }
 
 /* In the order of the walk, in which a slash is ahead of all other bytes. */
+static int rank(char byte)
+{
+    return byte == '/' ? -1 : (unsigned char)byte;
+}
+
 static int compare_paths(struct span one, struct span other)
 {
     size_t shared = one.length < other.length ? one.length : other.length;
     for (size_t i = 0; i < shared; i++) {
-        unsigned char left = one.bytes[i] == '/' ? 0 : (unsigned char)one.bytes[i];
-        unsigned char right = other.bytes[i] == '/' ? 0 : (unsigned char)other.bytes[i];
+        int left = rank(one.bytes[i]);
+        int right = rank(other.bytes[i]);
         if (left != right)
             return left < right ? -1 : 1;
     }

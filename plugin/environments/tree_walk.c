@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-#define BUFFER_BYTES 32768
+#define BUFFER_BYTES 8192
 
 /* As getdents64(2) fills it. */
 struct record {
@@ -123,8 +123,9 @@ static bool sort_names(struct listing *listing, struct error *error)
     return true;
 }
 
-static bool list_directory(struct tree_walk *walk, int directory, struct listing *listing,
-                           struct error *error)
+/* Not inlined: the walk is recursive, and a host's stack may be short. */
+__attribute__((noinline)) static bool list_directory(struct tree_walk *walk, int directory,
+                                                     struct listing *listing, struct error *error)
 {
     _Alignas(struct record) char buffer[BUFFER_BYTES];
     for (;;) {

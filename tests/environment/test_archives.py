@@ -3,7 +3,10 @@
 installed. Nothing may be touched outside of the directory in either case."""
 import os
 import stat
+import subprocess
+import sys
 import tarfile
+import tempfile
 
 import installer
 import tap
@@ -76,6 +79,23 @@ def test_a_chain_of_links_that_leads_out_together():
     tap.equal(installed(directory("a/b"), link("a/b/up", "../.."), link("a/b/in", "up/a"))[-2:], ["l 4 up/a a/b/in", "l 5 ../.. a/b/up"])
     # Also where the link comes first, and what makes it lead out later.
     refused(directory("a/b"), link("a/b/out", "up/../outside"), link("a/b/up", "../.."), path="a/b/out", reason="leads out")
+
+
+def test_links_while_others_rename():
+    """The kernel cannot always say that a path with .. stays inside while anything is renamed anywhere."""
+    deep = "/".join("d" * 40)
+    entries = [file("x"), *(link(f"{deep}/{number}", "../" * 40 + "x") for number in range(500))]
+    with tempfile.TemporaryDirectory() as folder, place() as made:
+        os.mkdir(f"{folder}/a")
+        renames = subprocess.Popen([sys.executable, "-c", "import os\nprint(flush=True)\nwhile True:\n os.rename('a', 'b')\n os.rename('b', 'a')"], cwd=folder,
+                                   stdout=subprocess.PIPE)
+        try:
+            renames.stdout.readline()
+            made.install(*entries)
+        finally:
+            renames.kill()
+            renames.communicate()
+        tap.equal(len(made.inventory()), 541)
 
 
 def test_links_in_a_circle():

@@ -13,7 +13,8 @@
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 
-#define COPY_BYTES 65536
+#define COPY_BYTES    65536
+#define RESOLVE_TRIES 100000
 
 /* The last part of a path, in the directory that it names. */
 struct place {
@@ -38,13 +39,19 @@ static bool fail_errno(struct error *error, const char *sentence)
     return false;
 }
 
+/* A rename or mount anywhere on the machine may make the kernel doubt a path with "..": EAGAIN. */
 static int open_beneath(int top, const char *path, uint64_t flags, uint64_t resolve)
 {
     const struct open_how how = {
         .flags = flags | O_CLOEXEC,
         .resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
-    return (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
+    int fd;
+    unsigned tries = RESOLVE_TRIES;
+    do
+        fd = (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
+    while (fd < 0 && errno == EAGAIN && --tries > 0);
+    return fd;
 }
 
 static bool count_inode(struct content *content, struct error *error)

@@ -6,6 +6,7 @@
 #include "base/console.h"
 #include "cli/commands.h"
 #include "formats/manifest_format.h"
+#include "host/provider_status.h"
 #include "host/tool_call.h"
 
 static bool print_tools(const struct manifest_format *format, const json_t *manifest, int out,
@@ -21,6 +22,14 @@ static bool print_tools(const struct manifest_format *format, const json_t *mani
     return console_print_json(out, tools, failure);
 }
 
+/* What a model's API takes has no environments: an operator asks for these. */
+static bool print_manifest(const struct options *options, json_t *manifest, int out,
+                           struct failure *failure)
+{
+    return provider_status_environments(options, manifest, failure) &&
+           console_print_json(out, manifest, failure);
+}
+
 int command_manifest(const struct options *options, int out)
 {
     struct failure failure;
@@ -32,7 +41,7 @@ int command_manifest(const struct options *options, int out)
     }
     json_auto_t *manifest = tool_manifest_read(options, &failure);
     if (manifest && (format ? print_tools(format, manifest, out, &failure)
-                            : console_print_json(out, manifest, &failure)))
+                            : print_manifest(options, manifest, out, &failure)))
         return EXIT_SUCCESS;
     console_print_failure(&failure);
     return EXIT_FAILURE;

@@ -94,6 +94,26 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
            failure_out_of_memory(failure);
 }
 
+bool provider_status_environments(const struct options *options, json_t *manifest,
+                                  struct failure *failure)
+{
+    CLEANUP(provider_close) struct provider provider = {0};
+    json_auto_t *prepared = NULL;
+    bool refused = false;
+    if (!tool_provider_open(options, &provider, failure) ||
+        !tool_provider_prepare(options, &provider, false, &refused, &prepared, failure))
+        return false;
+    if (refused)
+        return failure_set(failure, "invalid_policy", "%s",
+                           json_member_string(json_object_get(prepared, "error"), "message",
+                                              "the provider refused the configuration"));
+    json_auto_t *answer = ask_prepare(&provider, "{\"system_packages\":true}");
+    json_t *environments = json_object_get(answer, "environments");
+    return !json_is_array(environments) || json_array_size(environments) == 0 ||
+           json_object_set(manifest, "environments", environments) == 0 ||
+           failure_out_of_memory(failure);
+}
+
 static json_t *offer_question(const struct grants *grants, const json_t *context)
 {
     json_auto_t *names = json_array();

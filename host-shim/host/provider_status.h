@@ -15,6 +15,12 @@
 bool provider_status_ask(const struct options *options, json_t **ret_status,
                          struct failure *failure);
 
+/* Puts "environments" into the provider's manifest: which packages the machine's own interpreters
+ * have under this configuration. Of a provider that does not know the question the manifest stays
+ * as it is. */
+bool provider_status_environments(const struct options *options, json_t *manifest,
+                                  struct failure *failure);
+
 /* Puts the input schemas that these grants and this context leave into a status; of a provider that
  * does not know the question the status stays as it is. */
 bool provider_status_offer(const struct provider *provider, const struct grants *grants,

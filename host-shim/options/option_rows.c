@@ -326,10 +326,12 @@ const struct option_row option_rows[] = {
      "the provider (default: TOOLHOST_PLUGIN, else the one next to toolhost)", "file",
      TEXT(plugin)},
     {"policy", 0, "FILE",
-     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY) | FOR(COMMAND_ENV),
+     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY) |
+         FOR(COMMAND_MANIFEST) | FOR(COMMAND_ENV),
      "the provider's policy", "file", TEXT(policy)},
     {"sandbox", 0, "MODE",
-     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY) | FOR(COMMAND_ENV),
+     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY) |
+         FOR(COMMAND_MANIFEST),
      "how the provider isolates: " SANDBOX_MODE_LIST, "words " SANDBOX_MODE_WORDS, set_sandbox, 0},
     {"cap", 0, "NAME", FOR_CALLS,
      "grant a capability; may be repeated. NAME=VALUE grants it for that value only, !NAME and "

@@ -46,7 +46,8 @@ bool prepare_query_is_one(const char *config_json)
     return json_object_get(json, "check") || json_object_get(json, "explain") ||
            json_object_get(json, "counters") || json_object_get(json, "interpreters") ||
            json_object_get(json, "variants") || json_object_get(json, "offer") ||
-           json_object_get(json, "sessions") || json_object_get(json, "environments");
+           json_object_get(json, "sessions") || json_object_get(json, "system_packages") ||
+           json_object_get(json, "environments");
 }
 
 static bool read_explain(const json_t *explain, struct query *ret, struct error *error)
@@ -163,6 +164,15 @@ static bool answer_variants(const json_t *json, json_t *text, struct error *erro
 }
 
 /* Of the configuration in force. */
+static bool answer_system_packages(const json_t *json, json_t *text, struct error *error)
+{
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    return is_alone(json, "system_packages", error) &&
+           configuration_current(&configuration, error) &&
+           add(text, "environments", system_facts(&configuration), error);
+}
+
+/* Of the configuration in force. */
 static bool answer_offer(const json_t *json, json_t *text, struct error *error)
 {
     static const char *const members[] = {"capabilities", "context_json", NULL};
@@ -212,6 +222,8 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
         return answer_interpreters(json, text, error);
     if (json_object_get(json, "variants"))
         return answer_variants(json, text, error);
+    if (json_object_get(json, "system_packages"))
+        return answer_system_packages(json, text, error);
     if (json_object_get(json, "offer"))
         return answer_offer(json, text, error);
     if (json_object_get(json, "environments"))

@@ -3,8 +3,9 @@
  * A configuration of tool_prepare() that asks instead of configuring: "check" examines a policy,
  * "explain" says what would happen to a request under it, "counters" returns the counters, "offer"
  * the input schema for a host with these grants, "environments" about the sets of packages, which
- * it also builds. The configuration in force stays. "interpreters" asks each interpreter for its
- * version in a sandbox; but for that and builds nothing is started. Any thread.
+ * it also builds, "system_packages" what interpreters of the machine have. The configuration in
+ * force stays. "interpreters" asks each interpreter for its version in a sandbox; but for that and
+ * builds nothing is started. Any thread.
  */
 #pragma once
 
@@ -50,3 +51,8 @@ json_t *preparation_facts(const struct trial_subject *subject);
  * configuration in force. Adds "environments", an array of objects with the state of each, and for
  * "gc" "removed". "build" takes as long as the package manager does. false with error. */
 bool environment_query_answer(const json_t *question, json_t *answer, struct error *error);
+
+/* An array of {"name": "system", "language", "packages": [{"name", "version"}], "complete"}, new:
+ * what the machine's own interpreters have for runs of the mode in force; empty where runs have an
+ * image's. version is null where it is not told. Reads files, and runs nothing. NULL: no memory. */
+json_t *system_facts(const struct configuration *configuration);

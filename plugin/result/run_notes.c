@@ -7,7 +7,8 @@
 
 #include "base/cleanup.h"
 
-#define NAMES_LIMIT 300 /* bytes of a list of modules */
+#define NAMES_LIMIT        200 /* bytes of a list of modules */
+#define ENVIRONMENTS_LIMIT 100 /* and of environments */
 
 struct note_rule {
     bool (*applies)(const struct run_facts *facts);
@@ -59,6 +60,14 @@ static const char *const cannot_install[] = {
     " npm: not found",
     " npm: command not found",
     "dpkg frontend lock",
+    "the packages of this sandbox are fixed", /* our own commands in their place */
+    NULL,
+};
+
+/* Of a program that does not show what an installer has said. */
+static const char *const child_failed[] = {
+    "returned non-zero exit status 1", /* Python's subprocess */
+    "Command failed: ",                /* Node's child_process */
     NULL,
 };
 
@@ -204,12 +213,22 @@ static void write_missing_module(const struct run_facts *facts, char text[RUN_NO
 {
     char name[MISSING_MODULE_LIMIT + 1] = "";
     char there[NAMES_LIMIT];
+    char having[ENVIRONMENTS_LIMIT];
+    char named[ENVIRONMENTS_LIMIT];
     (void)missing_module_find(facts->language, facts->errors.text, name);
     join_names(facts->modules, there, sizeof(there));
-    if (there[0])
+    environments_name(facts->environments, facts->language, name, having, sizeof(having));
+    environments_name(facts->environments, facts->language, NULL, named, sizeof(named));
+    if (having[0])
         (void)snprintf(text, RUN_NOTE_LIMIT,
-                       "%s is not installed, and a run installs nothing; there are: %s", name,
-                       there);
+                       "%s is not installed here, but in an environment that a request can name in "
+                       "packages: %s",
+                       name, having);
+    else if (there[0] || named[0])
+        (void)snprintf(
+            text, RUN_NOTE_LIMIT, "%s is not installed, and a run installs nothing; %s%s%s%s%s",
+            name, there[0] ? "there are: " : "", there, there[0] && named[0] ? "; " : "",
+            named[0] ? "other environments, which a request can name in packages: " : "", named);
     else
         (void)snprintf(text, RUN_NOTE_LIMIT,
                        "%s is not installed, and a run installs nothing: do without it, or ask "
@@ -223,20 +242,23 @@ static bool installs_without_network(const struct run_facts *facts)
     if (facts->has_network)
         return false;
     return says(facts, cannot_install) ||
-           ((facts->cause == RUN_CAUSE_WALL_TIMEOUT || says(facts, unreachable)) &&
+           ((facts->cause == RUN_CAUSE_WALL_TIMEOUT || says(facts, unreachable) ||
+             says(facts, child_failed)) &&
             names_installer(facts));
 }
 
 static void write_no_installation(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
 {
     char there[NAMES_LIMIT];
+    char named[ENVIRONMENTS_LIMIT];
     join_names(facts->modules, there, sizeof(there));
+    environments_name(facts->environments, facts->language, NULL, named, sizeof(named));
     (void)snprintf(text, RUN_NOTE_LIMIT,
                    "this run has no network, so pip, npm and other installers cannot download "
-                   "anything, whatever their options; %s%s",
+                   "anything, whatever their options; %s%s%s%s",
                    there[0] ? "installed beyond the standard library: "
                             : "use what is installed, or ask the operator for more",
-                   there);
+                   there, named[0] ? "; environments that packages can name: " : "", named);
 }
 
 static bool reaches_no_host(const struct run_facts *facts)

@@ -26,7 +26,10 @@ struct run_words {
 struct run_facts {
     const char *language; /* canonical name */
     char *const *modules; /* installed beyond the standard library, as the policy has them */
-    const char *code;     /* of code_length bytes, and a NUL behind them */
+    /* That the request could name in "packages": lines "NAME (language): description", as the
+     * variable CODE_EXECUTE_PACKAGES has them. NULL: none. */
+    char *const *environments;
+    const char *code; /* of code_length bytes, and a NUL behind them */
     size_t code_length;
     char *const *arguments;
     enum run_cause cause;
@@ -54,10 +57,16 @@ size_t run_note_rules(void);
  */
 bool run_note_make(size_t rule, const struct run_facts *facts, struct run_note *ret);
 
-/* One of the rules looks closer; this is for it and for its tests. */
+/* Some of the rules look closer; this is for them and for their tests. */
 
 /* The name of the library whose absence the standard error complains about in its interpreter's
  * words: nothing that an agent prints or installs will change that. false where it is about
  * something else, or the name is none that a library could have. */
 bool missing_module_find(const char *language, const char *errors,
                          char ret_name[MISSING_MODULE_LIMIT + 1]);
+
+/* The names of the environments of that language, with commas between them as far as they fit; of
+ * those alone whose description has the module's word, where module is not NULL. Libraries that are
+ * imported by another name than they are installed by are found by that. "": there is none. */
+void environments_name(char *const *environments, const char *language, const char *module,
+                       char *ret, size_t size);

@@ -62,6 +62,59 @@ static struct run_facts with_errors(const char *text)
     return facts;
 }
 
+/* Which of them a note about a missing library names. */
+START_TEST(an_environment_with_the_module)
+{
+    static char data[] = "data (python): pandas 2, NumPy, scikit-learn";
+    static char small[] = "small (python): numpy only";
+    static char web[] = "web (javascript): express, pandas-js";
+    static char odd[] = "no line of this form: pandas";
+    char *environments[] = {odd, data, small, web, NULL};
+    static const struct {
+        const char *language;
+        const char *errors;
+        const char *note;
+    } cases[] = {
+        {"python", "ModuleNotFoundError: No module named 'pandas'\n",
+         "pandas is not installed here, but in an environment that a request can name in packages: "
+         "data"},
+        {"python", "ModuleNotFoundError: No module named 'numpy.linalg'\n",
+         "numpy.linalg is not installed here, but in an environment that a request can name in "
+         "packages: data, small"},
+        {"python", "ModuleNotFoundError: No module named 'sklearn'\n",
+         "sklearn is not installed here, but in an environment that a request can name in "
+         "packages: "
+         "data"},
+        {"python", "ModuleNotFoundError: No module named 'pand'\n",
+         "pand is not installed, and a run installs nothing; other environments, which a request "
+         "can name in packages: data, small"},
+        {"javascript", "Error: Cannot find module 'pandas'\n",
+         "pandas is not installed, and a run installs nothing; other environments, which a request "
+         "can name in packages: web"},
+        {"typescript", "Error: Cannot find module 'express'\n",
+         "express is not installed here, but in an environment that a request can name in "
+         "packages: "
+         "web"},
+        {"ruby", "cannot load such file -- pandas (LoadError)",
+         "pandas is not installed, and a run installs nothing: do without it, or ask the operator "
+         "for it"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct run_facts facts = with_errors(cases[i].errors);
+        facts.language = cases[i].language;
+        facts.environments = environments;
+        ck_assert_str_eq(note_of(&facts).text, cases[i].note);
+    }
+    struct run_facts facts = with_errors("pip: cannot install x: the packages of this sandbox are "
+                                         "fixed, and it has no network.");
+    facts.environments = environments;
+    ck_assert_str_eq(note_of(&facts).text,
+                     "this run has no network, so pip, npm and other installers cannot download "
+                     "anything, whatever their options; use what is installed, or ask the operator "
+                     "for more; environments that packages can name: data, small");
+}
+END_TEST
+
 START_TEST(a_missing_module)
 {
     static char first[] = "numpy";
@@ -328,6 +381,7 @@ int main(void)
     tcase_add_test(tests, an_ordinary_run_has_none);
     tcase_add_loop_test(tests, killed_children, 0, COUNT_OF(memory_cases));
     tcase_add_test(tests, a_missing_module);
+    tcase_add_test(tests, an_environment_with_the_module);
     tcase_add_loop_test(tests, words_of_programs, 0, COUNT_OF(words_cases));
     tcase_add_loop_test(tests, with_network_nothing_is_said_of_it, 0, COUNT_OF(words_cases));
     tcase_add_test(tests, a_file_limit_that_is_the_cause);

@@ -17,6 +17,7 @@ static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, has_results, 1),
     WIRE_NUMBER(struct guest_run, has_tools, 1),
     WIRE_NUMBER(struct guest_run, has_command, 1),
+    WIRE_NUMBER(struct guest_run, has_installers, 1),
     WIRE_NUMBER(struct guest_run, has_endpoints, 1),
     WIRE_NUMBER(struct guest_run, runner, RUN_RUNNER_COUNT - 1),
     WIRE_NUMBER(struct guest_run, session, 1),

@@ -35,7 +35,10 @@
 
 #include "protocol/run_description.h"
 
-#define GUEST_PATH "/.code-execute-guest" /* in the image */
+/* In the image: the guest, and a directory with commands that would install packages, which are
+ * links to it, and Python's module pip (interpreter/installer_command/). */
+#define GUEST_PATH       "/.code-execute-guest"
+#define GUEST_INSTALLERS "/.code-execute-installers"
 /* Its first argument: what of TCP the program may use. Behind it, an interpreter's
  * (guest_interpreter.h).
  */
@@ -109,17 +112,18 @@ enum guest_kind {
 
 /* The head of a run's message. */
 struct guest_run {
-    uint32_t trial;         /* 1: look for the program, and start nothing */
-    uint32_t has_input;     /* 1: the standard input follows the files; 0: it is /dev/null */
-    uint32_t has_results;   /* 1: the program gets RUN_RESULTS_FD */
-    uint32_t has_tools;     /* 1: and RUN_TOOLS_FD; also of a cell */
-    uint32_t has_command;   /* 1: and calls them by a command, which is in its PATH */
-    uint32_t has_endpoints; /* 1: it reaches them at RUN_ENDPOINTS_PORT */
-    uint32_t runner;        /* enum run_interpreter: argv is its, and a script of ours begins its
-                               program. Of a session of a shell: argv is the shell alone */
-    uint32_t session;       /* 1: it executes cells; of a cell: 1 */
-    uint32_t lasting;       /* of a cell: the last so many of its variables stay */
-    uint32_t checkpoints;   /* of a cell: 0, or one is to be made ahead of it, and so many kept */
+    uint32_t trial;          /* 1: look for the program, and start nothing */
+    uint32_t has_input;      /* 1: the standard input follows the files; 0: it is /dev/null */
+    uint32_t has_results;    /* 1: the program gets RUN_RESULTS_FD */
+    uint32_t has_tools;      /* 1: and RUN_TOOLS_FD; also of a cell */
+    uint32_t has_command;    /* 1: and calls them by a command, which is in its PATH */
+    uint32_t has_installers; /* 1: GUEST_INSTALLERS is ahead of its PATH and PYTHONPATH */
+    uint32_t has_endpoints;  /* 1: it reaches them at RUN_ENDPOINTS_PORT */
+    uint32_t runner;         /* enum run_interpreter: argv is its, and a script of ours begins its
+                                program. Of a session of a shell: argv is the shell alone */
+    uint32_t session;        /* 1: it executes cells; of a cell: 1 */
+    uint32_t lasting;        /* of a cell: the last so many of its variables stay */
+    uint32_t checkpoints;    /* of a cell: 0, or one is to be made ahead of it, and so many kept */
     uint32_t private_file_count; /* the last so many files: mode 0400 */
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */

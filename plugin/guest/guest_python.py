@@ -15,6 +15,7 @@ class _Runner:
     RESULTS_FD, TOOLS_FD = 63, 62  # run_description.h
     has_tools = False  # of the run: then imports.py offers the module "tools"
     TEXTS = PARTS  # by scripts/join-scripts
+    INSTALLERS = "/.code-execute-installers"  # guest_protocol.h: for the Pythons that the program starts
     OLDEST = (3, 8)  # an older Python does not say where an expression ends, and runs its program as ever
 
     def __init__(self):
@@ -29,8 +30,9 @@ class _Runner:
                 for name in os.listdir(place):
                     os.unlink(os.path.join(place, name))
                 os.rmdir(place)
-        sys.path[:] = [entry for entry in sys.path if entry != self.place]
-        sys.path_importer_cache.pop(self.place, None)
+        for own in self.place, self.INSTALLERS:
+            sys.path[:] = [entry for entry in sys.path if entry != own]
+            sys.path_importer_cache.pop(own, None)
         del os.environ["CODE_EXECUTE_INTERPRETER"]
         _, _, rest = os.environ.pop("PYTHONPATH").partition(":")
         if rest:

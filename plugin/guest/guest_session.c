@@ -25,6 +25,7 @@
 #include "guest/guest_output.h"
 #include "guest/guest_program.h"
 #include "guest/guest_time.h"
+#include "guest/guest_tool_command.h"
 #include "guest/guest_tools.h"
 
 static struct guest_files files; /* of the last cell */
@@ -187,7 +188,7 @@ static void take_program(struct guest_session *session)
     take_head(&run);
     (void)kill(-1, SIGCONT);
     const char *problem = files_take_further(&run);
-    if (run.has_input || !run.session || !input_take_end() ||
+    if (run.has_input || !run.session || !input_take_end() || !installers_add(&run) ||
         session->count == SESSION_PROGRAMS_MOST)
         _exit(1);
     if (problem)

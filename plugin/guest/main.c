@@ -30,6 +30,7 @@
 #include "guest/guest_tool_command.h"
 #include "guest/guest_tools.h"
 #include "guest/landlock.h"
+#include "interpreter/installer_command/installer_command.h"
 #include "interpreter/shell/shell.h"
 #include "interpreter/tool_command/tool_command.h"
 #include "protocol/run_description.h"
@@ -156,7 +157,7 @@ static void begin_program(struct guest_interpreter *interpreter, struct guest_se
                           struct guest_program *ret, struct guest_files *ret_files)
 {
     struct guest_run run;
-    if (!input_take_head(&run))
+    if (!input_take_head(&run) || !installers_add(&run))
         fail("read the message of the run");
     const char *problem = files_take(&run, ret_files);
     if (!problem && run.has_endpoints && !endpoints_open())
@@ -219,6 +220,8 @@ int main(int argument_count, char **arguments)
     struct guest_files files;
     if (argument_count > 0 && guest_is_tool_command(arguments[0]))
         return tool_command(argument_count, arguments);
+    if (argument_count > 0 && installer_command_is(arguments[0]))
+        return installer_command(argument_count, arguments);
     if (argument_count > 3 && strcmp(arguments[1], START_SHELL) == 0)
         return be_in_front_of_shell(&arguments[2]);
     if (getpid() != 1 || argument_count < 2) {

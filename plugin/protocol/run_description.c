@@ -74,6 +74,7 @@ static const struct wire_field after_files[] = {
     NUMBER(results, 1),
     NUMBER(tools, 1),
     NUMBER(tool_command, 1),
+    NUMBER(installer_commands, 1),
     NUMBER(endpoints, 1),
     NUMBER(tools_wait_ms, RUN_SESSION_LIMIT),
     NUMBER(outputs.files, UINT64_MAX),

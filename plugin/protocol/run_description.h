@@ -150,17 +150,19 @@ struct run_session {
 
 struct run_description {
     char run_id[RUN_ID_LENGTH + 1];
-    uint32_t isolation;      /* enum run_isolation */
-    uint32_t purpose;        /* enum run_purpose */
-    uint32_t network;        /* 1: a network, which one is the mode's */
-    uint32_t results;        /* 1: the program gets RUN_RESULTS_FD */
-    uint32_t tools;          /* 1: and RUN_TOOLS_FD */
-    uint32_t tool_command;   /* 1: it, or cells of its session, call tools by a command, which is in
-                                its PATH */
-    uint32_t endpoints;      /* 1: it reaches its endpoints at RUN_ENDPOINTS_PORT */
-    uint64_t tools_wait_ms;  /* for answers on it, beyond limits.wall_ms, in all */
-    uint64_t required;       /* LAYER_BITs without which the run is refused */
-    uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */
+    uint32_t isolation;    /* enum run_isolation */
+    uint32_t purpose;      /* enum run_purpose */
+    uint32_t network;      /* 1: a network, which one is the mode's */
+    uint32_t results;      /* 1: the program gets RUN_RESULTS_FD */
+    uint32_t tools;        /* 1: and RUN_TOOLS_FD */
+    uint32_t tool_command; /* 1: it, or cells of its session, call tools by a command, which is in
+                              its PATH */
+    uint32_t installer_commands; /* 1: pip, npm and others, ahead of its PATH, say that nothing can
+                                    be installed; of runs without network and endpoints */
+    uint32_t endpoints;          /* 1: it reaches its endpoints at RUN_ENDPOINTS_PORT */
+    uint64_t tools_wait_ms;      /* for answers on it, beyond limits.wall_ms, in all */
+    uint64_t required;           /* LAYER_BITs without which the run is refused */
+    uint32_t outer_uid_base;     /* root only: runs get a uid from [base, base + count) */
     uint32_t outer_uid_count;
     struct run_limits limits;
     char **argv;        /* NULL-terminated; argv[0] is looked up in runtime_path */

@@ -56,6 +56,7 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
         ret->required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
     /* Runs with endpoints never do without it, and others have none. */
     ret->required &= ~LAYER_BIT(LAYER_ENDPOINT_BROKER);
+    ret->installer_commands = sandboxed && !network;
     ret->pool_size = policy->pools[mode].ready;
     ret->pool_most = policy->pools[mode].most;
     ret->pool_memory = policy->pools[mode].memory_bytes;
@@ -83,6 +84,7 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
 void describe_endpoints(struct run_description *ret)
 {
     ret->endpoints = 1;
+    ret->installer_commands = 0;
     ret->required |= LAYER_BIT(LAYER_ENDPOINT_BROKER);
 }
 

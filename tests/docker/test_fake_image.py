@@ -52,17 +52,24 @@ def used_images(engine):
     return [json.loads(body)["Image"] for step, _, body in engine.requests if step == "create"]
 
 
-def test_the_guest_is_the_one_file_of_the_archive():
+def test_the_guest_and_its_names_are_all_of_the_archive():
     with FakeEngine(socket_path) as engine:
         tap.equal(call(engine)[1]["status"], "completed")
         (archive,) = (body for step, _, body in engine.requests if step == "archive")
         (path,) = (path for step, path, _ in engine.requests if step == "archive")
     tap.contains(path, "archive?path=%2F")
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        (entry,) = tar.getmembers()
+        entry, directory, *links = tar.getmembers()
         tap.equal((entry.name, entry.isreg(), entry.mode & 0o7777, entry.uid, entry.gid, entry.mtime),
                   (".code-execute-guest", True, 0o111, 0, 0, 0))
         tap.equal(tar.extractfile(entry).read(), GUEST.read_bytes())
+        tap.equal((directory.name, directory.isdir(), directory.mode & 0o7777, directory.uid, directory.mtime), (".code-execute-installers", True, 0o755, 0, 0))
+        (module,) = [link for link in links if link.isreg()]
+        tap.equal((module.name, module.mode & 0o7777, tar.extractfile(module).read()),
+                  (".code-execute-installers/pip.py", 0o444, (pathlib.Path(__file__).parents[2] / "plugin/interpreter/installers/pip.py").read_bytes()))
+        tap.equal({(link.issym(), link.linkname, link.uid, link.mtime) for link in links if link is not module}, {(True, "/.code-execute-guest", 0, 0)})
+        names = [link.name for link in links]
+        tap.equal(names, sorted(f".code-execute-installers/{name}" for name in ("pip", "pip.py", "pip3", "npm", "npx", "yarn", "pnpm", "uv", "conda")))
 
 
 def test_an_image_is_derived_once_and_a_later_run_asks_nothing_more():

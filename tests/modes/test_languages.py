@@ -83,6 +83,7 @@ def test_the_environment_has_only_given_variables():
     names = set(run("python", code, env={"GIVEN": "a b"})["stdout"].split())
     given = {"GIVEN", "HOME", "LANG", "PATH", "PWD", "TMPDIR", "TZ", "USER"}
     given |= {"PIP_RETRIES", "npm_config_fetch_retries"}  # as there is no network
+    given |= {"PYTHONPATH"}  # so that a child's "python3 -m pip" says so (installers/pip.py)
     given |= {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND"}  # the language's own, from the policy
     if modes.MODE == "docker":
         given |= engine.image_variables()  # an image's own stay: what its runtimes need is its maker's to say

@@ -135,7 +135,8 @@ PROCESSES = {
     "fork, child raises": "import os\npid = os.fork()\nif pid:\n    print(os.waitpid(pid, 0)[1])\nelse:\n    raise ValueError('child')",
     "pool of processes": "from concurrent.futures import ProcessPoolExecutor\nimport multiprocessing\nif __name__ == '__main__':\n    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context('fork')) as pool: print(list(pool.map(abs, [-1, -2])))",
     "itself again": "import subprocess, sys\nif len(sys.argv) == 1:\n    print(subprocess.run([sys.executable, __file__, 'again'], capture_output=True))\nelse:\n    print('again', sys.flags.dont_write_bytecode)\n    1 / 0",
-    "python -c": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os, sys; print(sorted(os.environ), sys.path, sys.argv, \"display\" in dir(__builtins__)); 1 + 1'], capture_output=True))",
+    # Children of a Python that runs its program alone have no module pip of ours (program_add_installers()).
+    "python -c": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os, sys; print(sorted({*os.environ} - {\"PYTHONPATH\"}), [path for path in sys.path if \"/installers\" not in path], sys.argv, \"display\" in dir(__builtins__)); 1 + 1'], capture_output=True))",
     "python -m": "open('other.py', 'w').write('print(__name__)\\n5\\n')\nimport subprocess, sys\nprint(subprocess.run([sys.executable, '-m', 'other'], capture_output=True))",
     "python -i": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-i', '-q', '-c', 'x = 1'], input=b'x + 1\\n', capture_output=True))",
     "python of standard input": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-'], input=b'print(1)\\n2\\n', capture_output=True))",

@@ -93,7 +93,7 @@ def answers(data):
 def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, tools=False, runner=NO_RUNNER,
             outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
-    head = struct.pack("<11I", trial, stdin is not None, results, tools, 0, 0, runner, 0, 0, 0, private)
+    head = struct.pack("<12I", trial, stdin is not None, results, tools, 0, 0, 0, runner, 0, 0, 0, private)
     head += strings(argv) + strings(environment) + strings(path for path, _ in files)
     head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3]) + struct.pack("<Q", file_bytes)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
@@ -119,8 +119,8 @@ def read_message(reader):
         return data
     try:
         head = take(*struct.unpack("<I", take(4)))
-        told = dict(zip(("trial", "has_input", "has_results", "has_tools", "has_command", "has_endpoints", "runner", "session", "lasting", "checkpoints", "private"), struct.unpack_from("<11I", head)))
-        at = 44
+        told = dict(zip(("trial", "has_input", "has_results", "has_tools", "has_command", "has_installers", "has_endpoints", "runner", "session", "lasting", "checkpoints", "private"), struct.unpack_from("<12I", head)))
+        at = 48
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
         told["outputs"] = struct.unpack_from("<QQQ", head, at)

@@ -8,6 +8,7 @@
 
 #include "backends/docker/image/derived_image.h"
 #include "backends/docker/image/guest_file.h"
+#include "backends/docker/image/guest_pip_text.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 
@@ -41,8 +42,8 @@ START_TEST(the_archive_is_the_layer)
     static const struct {
         const char *owner;
         const char *digest;
-    } forms[] = {{"root", "00c4272d4bc66035bb2b4fd74fc08239af200703f8181352a1096c567c78343d"},
-                 {"", "901ea5635909b05acc48fa39909b3c04893cae1ed62951e78956fc502f00a8f9"}};
+    } forms[] = {{"root", "ca47239a459576b4bc2b4dd9044700fa7a2b59dcc9163e4d14d3f4fde7b82220"},
+                 {"", "44f0fcef19e4170ab2193bd65efe585d2f80cbd84483acd888001f3a747fec0e"}};
     static const unsigned char guest[] = "guest\n";
     for (size_t i = 0; i < COUNT_OF(forms); i++) {
         char digest[SHA256_DIGEST_STRING_LENGTH];
@@ -56,6 +57,14 @@ START_TEST(the_archive_is_the_layer)
 }
 END_TEST
 
+/* The directory, the module pip and the links. */
+#define INSTALLER_ENTRIES 10
+
+static size_t padded(size_t length)
+{
+    return (length + BLOCK - 1) / BLOCK * BLOCK;
+}
+
 START_TEST(every_size_fits_its_blocks)
 {
     static const size_t sizes[] = {1, 511, 512, 513, 100000, GUEST_LIMIT};
@@ -67,11 +76,16 @@ START_TEST(every_size_fits_its_blocks)
         size_t length = 0;
         CLEANUP_FREE unsigned char *archive = guest_archive_make(guest, sizes[i], "root", &length);
         ck_assert_ptr_nonnull(archive);
-        ck_assert_uint_eq(length, BLOCK + (sizes[i] + BLOCK - 1) / BLOCK * BLOCK + 2 * BLOCK);
+        size_t next = BLOCK + padded(sizes[i]);
+        ck_assert_uint_eq(length,
+                          next + INSTALLER_ENTRIES * BLOCK + padded(guest_pip_length) + 2 * BLOCK);
         (void)snprintf(size, sizeof(size), "%011zo", sizes[i]);
         ck_assert_mem_eq(archive + 124, size, sizeof(size));
         ck_assert_mem_eq(archive + BLOCK, guest, sizes[i]);
-        for (size_t rest = BLOCK + sizes[i]; rest < length; rest++)
+        for (size_t rest = BLOCK + sizes[i]; rest < next; rest++)
+            ck_assert_uint_eq(archive[rest], 0);
+        ck_assert_str_eq((const char *)archive + next, ".code-execute-installers/");
+        for (size_t rest = length - 2 * BLOCK; rest < length; rest++)
             ck_assert_uint_eq(archive[rest], 0);
     }
     size_t length = 7;

@@ -110,6 +110,7 @@ static void put_head(struct wire_writer *head, const struct run_description *des
         .has_results = description->results,
         .has_tools = description->tools,
         .has_command = description->tool_command,
+        .has_installers = description->installer_commands,
         .has_endpoints = description->endpoints,
         .session = run_message_is_session(description),
         .runner = run_message_is_for(runner, description->argv[0]) ? runner : 0,

@@ -44,7 +44,7 @@ bool derived_image_attest(const json_t *base, const char *base_id, const char *d
                           const json_t *image, char *field, size_t size);
 /* The digest of its last layer (borrowed); NULL where there is none. */
 const char *derived_image_layer(const json_t *image);
-/* Does that layer hold the guest and nothing else? */
+/* Does that layer hold the guest and its names, and nothing else? */
 bool derived_image_layer_is_known(const struct guest_identity *guest, const char *layer);
 
 /* Whether an entry of GET /images/json may be a derived image: it has no name, as none of ours has.

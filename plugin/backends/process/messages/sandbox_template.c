@@ -53,6 +53,7 @@ bool sandbox_template_equal(const struct sandbox_template *one,
         strcmp(one->scratch_directory, other->scratch_directory) != 0 ||
         !directory_id_equal(&one->workspace_id, &other->workspace_id) ||
         one->runner != other->runner || one->tool_command != other->tool_command ||
+        one->installer_commands != other->installer_commands ||
         !same_interpreter(&one->interpreter, &other->interpreter))
         return false;
     struct sandbox_template first = *one;
@@ -110,6 +111,7 @@ bool sandbox_template_of(const struct run_description *description, struct sandb
         .scratch_directory = options.scratch_directory ? options.scratch_directory : none,
         .runner = preparation->runner,
         .tool_command = description->tool_command,
+        .installer_commands = description->installer_commands,
     };
     if (preparation->interpreter != RUN_INTERPRETER_NONE)
         template.interpreter = (struct interpreter_template){

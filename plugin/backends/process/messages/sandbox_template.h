@@ -46,6 +46,7 @@ struct sandbox_template {
     struct directory_id workspace_id;
     uint32_t runner;
     uint32_t tool_command;
+    uint32_t installer_commands;
     struct interpreter_template interpreter;
 };
 

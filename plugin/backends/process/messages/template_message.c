@@ -25,6 +25,7 @@ static const struct wire_field fields[] = {
     WIRE_PATH(struct sandbox_template, workspace, PATH_MAX),
     NUMBER(workspace_id.device, UINT64_MAX),
     NUMBER(workspace_id.inode, UINT64_MAX),
+    NUMBER(installer_commands, 1),
     NUMBER(interpreter.kind, RUN_INTERPRETER_COUNT - 1),
 };
 

@@ -147,22 +147,52 @@ static void replace_variable(char **environment, const char *name, char *variabl
     *environment = variable;
 }
 
-int program_add_directory(struct program *program, const struct run_description *description,
-                          const char *directory)
+/* The directory ahead of those that the variable names; usual: where it is not there, or NULL. */
+static int put_ahead(struct program *program, const char *name, const char *directory,
+                     const char *usual)
 {
-    const char *own = program_find_variable(program->environment, "PATH");
-    CLEANUP_FREE char *usual = string_list_join(description->runtime_path, ':');
+    const char *own = program_find_variable(program->environment, name);
+    const char *rest = own ? own : usual;
     size_t count = string_list_count(program->environment);
     char **environment = calloc(count + 2, sizeof(*environment));
     char *path;
-    if (!environment || !usual || asprintf(&path, "PATH=%s:%s", directory, own ? own : usual) < 0) {
+    bool has_more = rest && rest[0]; /* an empty one would be the working directory */
+    if (!environment || asprintf(&path, "%s=%s%s%s", name, directory, has_more ? ":" : "",
+                                 has_more ? rest : "") < 0) {
         free(environment);
         return -1;
     }
     memcpy(environment, program->environment, count * sizeof(*environment));
-    replace_variable(environment, "PATH", path);
+    replace_variable(environment, name, path);
     program->environment = environment; /* as long as this process */
     return 0;
+}
+
+int program_add_directory(struct program *program, const struct run_description *description,
+                          const char *directory)
+{
+    CLEANUP_FREE char *usual = string_list_join(description->runtime_path, ':');
+    return usual ? put_ahead(program, "PATH", directory, usual) : -1;
+}
+
+/* A Python whose search path would show it: none of our scripts takes it away again. */
+static bool is_plain_python(const struct run_description *description)
+{
+    const char *slash = strrchr(description->argv[0], '/');
+    bool is_python =
+        strncmp(slash ? slash + 1 : description->argv[0], "python", strlen("python")) == 0;
+    return is_python &&
+           (description->preparation.runner != RUN_INTERPRETER_PYTHON || !description->results);
+}
+
+int program_add_installers(struct program *program, const struct run_description *description,
+                           const char *directory)
+{
+    if (!description->installer_commands || !directory || access(directory, X_OK) < 0)
+        return 0;
+    if (program_add_directory(program, description, directory) < 0)
+        return -1;
+    return is_plain_python(description) ? 0 : put_ahead(program, "PYTHONPATH", directory, NULL);
 }
 
 _Noreturn void program_report_missing(int report, const struct run_description *description)

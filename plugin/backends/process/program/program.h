@@ -54,6 +54,12 @@ int program_add_runner(struct program *program, const struct run_description *de
 int program_add_directory(struct program *program, const struct run_description *description,
                           const char *directory);
 
+/* The directory of the commands that would install packages, ahead of PATH, and for the Pythons
+ * that the program starts ahead of PYTHONPATH, unless the program itself is one without our
+ * scripts. Nothing where it is not there. 0, or -1 with errno. */
+int program_add_installers(struct program *program, const struct run_description *description,
+                           const char *directory);
+
 /* Reports that program_find() has failed, and exits. */
 _Noreturn void program_report_missing(int report, const struct run_description *description);
 

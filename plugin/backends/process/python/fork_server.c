@@ -124,6 +124,8 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
     if (!template_message_read(FORK_SERVER_FD_TEMPLATE, &contents))
         refuse_forks(PREPARATION_FAILED, "");
     interpreter_files_are_in(contents.files);
+    if (contents.template.installer_commands)
+        (void)interpreter_installers(); /* a copy may not be allowed to read them */
     preparation_set(&outcome, left_out[0] != '\0' ? PREPARATION_COPIED_WITHOUT : PREPARATION_COPIED,
                     left_out);
     close_fd(FORK_SERVER_FD_TEMPLATE);

@@ -20,8 +20,10 @@ class _Runner:
         self.directory = self.os.path.dirname(__file__)
         self.extension, self.pipe, self.is_session, self.parts, self.sources = None, None, False, {}, {}
         sys = self.sys
-        sys.path[:] = [entry for entry in sys.path if entry != self.directory]
+        installers = self.directory + "/installers"  # for the Pythons that the program starts
+        sys.path[:] = [entry for entry in sys.path if entry not in (self.directory, installers)]
         sys.path_importer_cache.pop(self.directory, None)
+        sys.path_importer_cache.pop(installers, None)
 
     def load_extension(self):
         import _frozen_importlib

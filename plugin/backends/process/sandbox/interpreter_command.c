@@ -56,6 +56,14 @@ static struct interpreter_file interpreters[RUN_RUNNER_COUNT][16] = {
 static struct interpreter_file tool_command[] = {{.name = TOOL_COMMAND, .executable = true},
                                                  {.name = NULL}};
 
+static struct interpreter_file installers[] = {
+    {.name = INSTALLERS "/pip", .executable = true}, {.name = INSTALLERS "/pip.py"},
+    {.name = INSTALLERS "/conda", .link = "pip"},    {.name = INSTALLERS "/npm", .link = "pip"},
+    {.name = INSTALLERS "/npx", .link = "pip"},      {.name = INSTALLERS "/pip3", .link = "pip"},
+    {.name = INSTALLERS "/pnpm", .link = "pip"},     {.name = INSTALLERS "/uv", .link = "pip"},
+    {.name = INSTALLERS "/yarn", .link = "pip"},     {.name = NULL},
+};
+
 static char files_directory[PATH_MAX];
 
 void interpreter_files_are_in(const char *directory)
@@ -101,7 +109,7 @@ static const struct interpreter_file *read_files(struct interpreter_file *files)
     if (!directory)
         return NULL;
     for (struct interpreter_file *file = files; file->name; file++)
-        if (!file->content && !read_file(directory, file))
+        if (!file->link && !file->content && !read_file(directory, file))
             return NULL;
     return files;
 }
@@ -117,6 +125,11 @@ const struct interpreter_file *interpreter_files(uint32_t kind)
 const struct interpreter_file *interpreter_tool_command(void)
 {
     return read_files(tool_command);
+}
+
+const struct interpreter_file *interpreter_installers(void)
+{
+    return read_files(installers);
 }
 
 /* Node needs an option to load our script before its program; Python looks for one by itself. An

@@ -17,9 +17,14 @@
 /* The command that calls tools, whose directory then is in a program's PATH. */
 #define TOOL_COMMAND "tool"
 
+/* The directory of the commands that would install packages, and of Python's module pip; beside the
+ * files. */
+#define INSTALLERS "installers"
+
 /* An extension, a script that loads it, or a program. */
 struct interpreter_file {
     const char *name; /* static */
+    const char *link; /* it is a symbolic link to that name; NULL: it has a content */
     bool executable;
     unsigned char *content;
     size_t length;
@@ -36,6 +41,8 @@ void interpreter_files_are_in(const char *directory);
 const struct interpreter_file *interpreter_files(uint32_t kind);
 /* The same of the command that calls tools: one file. */
 const struct interpreter_file *interpreter_tool_command(void);
+/* The same of INSTALLERS, which the names begin with. */
+const struct interpreter_file *interpreter_installers(void);
 
 /* What an interpreter finds its files and its program by. */
 struct interpreter_place {

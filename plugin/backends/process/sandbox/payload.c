@@ -74,6 +74,7 @@ static _Noreturn void become_program(struct sandbox *sandbox)
     struct program program;
     take_run(sandbox, &description);
     if (program_find(&program, &description, &sandbox->places) < 0 ||
+        program_add_installers(&program, &description, sandbox->installers) < 0 ||
         program_add_runner(&program, &description, sandbox->files) < 0)
         program_report_missing(sandbox->report, &description);
     if (description.preparation.runner == RUN_RUNNER_SHELL &&
@@ -105,7 +106,8 @@ void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
                       struct program *environment)
 {
     take_run(sandbox, ret);
-    if (program_compose_environment(environment, ret->environment, &sandbox->places) < 0)
+    if (program_compose_environment(environment, ret->environment, &sandbox->places) < 0 ||
+        program_add_installers(environment, ret, sandbox->installers) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
     begin_run(sandbox);
     program_tell_ready(sandbox->report, sandbox->supervisor, &ret->limits, &sandbox->isolation);

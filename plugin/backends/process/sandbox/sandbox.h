@@ -47,6 +47,7 @@ struct sandbox {
     int view;                   /* root of the view while it is built */
     int listener;               /* of the payload's filter, until init has it */
     int proc;                   /* of init alone: its /proc, to write to; -1: it has none */
+    const char *installers;     /* the directory of commands that would install; NULL: not known */
     const char *files;          /* where what begins its program is, for the payload */
     char detail[192];           /* the path that a failing step was working on */
     enum run_failure failure;   /* of a failing step, where it is not RUN_FAILURE_LAYER */

@@ -181,8 +181,10 @@ void sandbox_use_directory(struct sandbox *sandbox, const char *directory)
 {
     static char home[PATH_MAX];
     static char temporary[PATH_MAX];
+    static char installers[PATH_MAX];
     sandbox->places = program_mounted_places;
     sandbox->files = INTERPRETER_FILES_VIEW;
+    sandbox->installers = INTERPRETER_FILES_VIEW "/" INSTALLERS;
     sandbox->directory = NULL;
     if (!directory[0])
         return;
@@ -190,6 +192,10 @@ void sandbox_use_directory(struct sandbox *sandbox, const char *directory)
     (void)snprintf(temporary, sizeof(temporary), "%s/" RUN_TEMPORARY_NAME, directory);
     sandbox->places = (struct program_places){.home = home, .temporary = temporary};
     sandbox->files = interpreter_files_directory();
+    sandbox->installers = NULL;
+    if (sandbox->files && (size_t)snprintf(installers, sizeof(installers), "%s/" INSTALLERS,
+                                           sandbox->files) < sizeof(installers))
+        sandbox->installers = installers;
     sandbox->directory = directory;
 }
 

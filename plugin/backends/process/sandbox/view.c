@@ -134,8 +134,9 @@ static int write_interpreter_files(int view, const struct interpreter_file *file
     for (; file->name; file++) {
         char path[PATH_MAX];
         (void)snprintf(path, sizeof(path), "%s/%s", &INTERPRETER_FILES_VIEW[1], file->name);
-        if (write_new_file(view, path, file->executable ? 0755 : 0644, file->content,
-                           file->length) < 0)
+        if (file->link ? symlinkat(file->link, view, path)
+                       : write_new_file(view, path, file->executable ? 0755 : 0644, file->content,
+                                        file->length))
             return -1;
     }
     return 0;
@@ -157,9 +158,23 @@ static int show_runner_files(struct sandbox *sandbox)
     return write_interpreter_files(sandbox->view, file);
 }
 
+/* A run does without them where they are not installed. */
+static int show_installers(struct sandbox *sandbox)
+{
+    const struct interpreter_file *files =
+        sandbox->template->installer_commands ? interpreter_installers() : NULL;
+    if (!files)
+        return 0;
+    sandbox_detail(sandbox, INTERPRETER_FILES_VIEW "/" INSTALLERS);
+    static const char directory[] = INTERPRETER_FILES_VIEW "/" INSTALLERS;
+    if (make_directories(sandbox->view, &directory[1]) < 0)
+        return -1;
+    return write_interpreter_files(sandbox->view, files);
+}
+
 int show_interpreter_files(struct sandbox *sandbox)
 {
-    if (show_runner_files(sandbox) < 0)
+    if (show_runner_files(sandbox) < 0 || show_installers(sandbox) < 0)
         return -1;
     if (!sandbox->template->tool_command)
         return 0;

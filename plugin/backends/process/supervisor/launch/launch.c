@@ -148,6 +148,8 @@ int launch_sandbox(const struct run_environment *environment,
     (void)interpreter_files_directory();
     if (template->tool_command)
         (void)interpreter_tool_command();
+    if (template->installer_commands)
+        (void)interpreter_installers();
     pid_t pid = interpreter
                     ? fork_server_copy(interpreter, process->directory.path, child_report, &pidfd)
                     : clone_sandbox(flags, &pidfd);

@@ -7,7 +7,6 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-import modes
 import tap
 from modes import Provider
 from provider import NOT_RUN, OK, Host

@@ -12,6 +12,7 @@
 
 #define BUILD_MS      1800000               /* half an hour */
 #define BASE_BYTES    (UINT64_C(512) << 20) /* the package manager's own memory */
+#define MEMORY_MOST   (UINT64_C(1) << 46)   /* of a policy's memory_total_bytes */
 #define PROCESSES     256
 #define OUTPUT_BYTES  262144
 #define ARCHIVE_LIMIT (UINT64_C(1) << 30) /* bytes of one file that a run leaves */
@@ -58,14 +59,21 @@ static json_t *language_of(const struct policy_language *language)
     return json_pack("{s:{s:O, s:n}}", language->name, "argv", argv, "limits");
 }
 
-static json_t *changes_of(const struct policy_environment *environment,
+/* What the gateway's runs may have, its sessions' too, keeps no build waiting. */
+static uint64_t memory_total(const struct policy *policy,
+                             const struct policy_environment *environment)
+{
+    uint64_t total = policy->memory_total_bytes + 2 * (environment->bytes + BASE_BYTES);
+    return total < MEMORY_MOST ? total : MEMORY_MOST;
+}
+
+static json_t *changes_of(const struct policy *policy, const struct policy_environment *environment,
                           const struct policy_language *language)
 {
     json_auto_t *workspaces = json_array();
     if (environment->wheelhouse &&
         json_array_append_new(workspaces, json_string(environment->wheelhouse)) != 0)
         return NULL;
-    uint64_t memory = 2 * (environment->bytes + BASE_BYTES);
     return json_pack(
         "{s:{s:s, s:[]}, s:[s, s, s, s, s], s:{s:{s:n}, s:n, s:n}, s:o, s:o, s:o, s:I,"
         " s:{s:O}, s:{s:{s:i, s:I, s:I, s:i}}, s:{s:{s:i}, s:{s:i}}, s:{}, s:n, s:{s:i}}",
@@ -73,11 +81,11 @@ static json_t *changes_of(const struct policy_environment *environment,
         "sandbox.exec.files", "sandbox.exec.endpoints", "sandbox.exec.limits.extended",
         "sandbox.exec.mode.unprivileged", "content_checks", "languages", language->name, "host",
         "command", "endpoints", endpoints_of(environment), "limits", limits_of(environment),
-        "languages", language_of(language), "memory_total_bytes", (json_int_t)memory, "workspace",
-        "below", workspaces, "files", "out", "max_files", 4, "file_bytes",
-        (json_int_t)ARCHIVE_LIMIT, "total_bytes", (json_int_t)ARCHIVE_LIMIT, "inline_bytes", 0,
-        "pools", "process", "ready", 0, "docker", "ready", 0, "environment_without_network",
-        "only_languages", "sessions", "max_total", 0);
+        "languages", language_of(language), "memory_total_bytes",
+        (json_int_t)memory_total(policy, environment), "workspace", "below", workspaces, "files",
+        "out", "max_files", 4, "file_bytes", (json_int_t)ARCHIVE_LIMIT, "total_bytes",
+        (json_int_t)ARCHIVE_LIMIT, "inline_bytes", 0, "pools", "process", "ready", 0, "docker",
+        "ready", 0, "environment_without_network", "only_languages", "sessions", "max_total", 0);
 }
 
 static struct policy *load(const struct policy *policy, json_t *changes, struct error *error)
@@ -107,7 +115,7 @@ bool build_configure(const struct configuration *configuration,
                   name);
         return false;
     }
-    json_auto_t *changes = changes_of(environment, language);
+    json_auto_t *changes = changes_of(configuration->policy, environment, language);
     if (!changes) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the policy of a build");
         return false;

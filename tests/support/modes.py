@@ -172,11 +172,11 @@ def run_with_node(cases, of_docker_mode, policy, languages=("javascript",), **of
         run_cases(cases, of_docker_mode)
 
 
-def gateway(script, *, before=(), **options):
+def gateway(script, *, before=(), arguments=(), **options):
     """A gateway of its own: a Python process that runs the script with these names imported."""
     names = (f"import json, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
              "from modes import Provider\nfrom provider import Host\n")
-    return subprocess.Popen([*before, sys.executable, "-c", names + script], stdout=subprocess.PIPE, text=True, **options)
+    return subprocess.Popen([*before, sys.executable, "-c", names + script, *arguments], stdout=subprocess.PIPE, text=True, **options)
 
 
 @functools.cache

@@ -4,12 +4,27 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import tap
 
 TESTS = pathlib.Path(__file__).parents[1]
 UID = 64999  # nobody's, so that no other process of it is in the way
+
+
+def become(uid):
+    """From here on the whole test is that user's, where it began as root's; by execve, because a process that has changed its user is not
+    readable to itself. 0: it stays."""
+    if not uid or os.geteuid() != 0:
+        return
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+    os.environ["HOME"] = "/nonexistent"
+    if not os.access(os.environ["CODE_EXECUTE_SO"], os.R_OK):
+        tap.skip_all("an ordinary user does not reach the build directory")
+    os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
 class Copies:

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "gate/endpoint_plan.h"
 #include "policy/policy.h"
-#include "vocabulary/endpoint_preset.h"
+#include "vocabulary/endpoint.h"
 #include "vocabulary/environment.h"
 
 #define ORIGIN            "http://127.0.0.1:" STRING_OF(RUN_ENDPOINTS_PORT)

@@ -20,7 +20,7 @@
 #include "policy/policy_rules.h"
 #include "protocol/egress_order.h"
 #include "protocol/run_description.h"
-#include "vocabulary/endpoint_preset.h"
+#include "vocabulary/endpoint.h"
 #include "vocabulary/sandbox_mode.h"
 
 /* A run limit: the default, and the most that a request may ask for, where it has a member for it.

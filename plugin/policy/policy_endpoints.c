@@ -15,8 +15,8 @@
 #include "policy/endpoint_address.h"
 #include "policy/endpoint_http.h"
 #include "policy/policy_parse.h"
+#include "vocabulary/endpoint.h"
 #include "vocabulary/environment.h"
-#include "vocabulary/handle.h"
 #include "json/canonical.h"
 
 #define DESCRIPTION_LIMIT 512 /* bytes; a model reads it */

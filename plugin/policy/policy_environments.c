@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "policy/policy_parse.h"
-#include "vocabulary/handle.h"
+#include "vocabulary/endpoint.h"
 #include "vocabulary/language.h"
 
 #define DESCRIPTION_LIMIT 512 /* bytes; a model reads it */

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "request/request_members.h"
-#include "vocabulary/handle.h"
+#include "vocabulary/endpoint.h"
 
 #define HELD(member) .offset = offsetof(struct request, member)
 

@@ -12,6 +12,7 @@
 #include "base/string_list.h"
 #include "protocol/run_description.h"
 #include "request/request_files.h"
+#include "vocabulary/endpoint.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"
 #include "vocabulary/pattern.h"

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vocabulary/endpoint.h"
 #include "vocabulary/handle.h"
 #include "vocabulary/pattern.h"
 

@@ -22,13 +22,6 @@ bool handle_name_valid(const char *name, size_t length)
     return true;
 }
 
-bool endpoint_name_valid(const char *name)
-{
-    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    return length > 0 && length <= ENDPOINT_NAME_LIMIT && name[length] == '\0' && name[0] >= 'a' &&
-           name[0] <= 'z';
-}
-
 bool handle_parse(const char *text, const char **ret_name, size_t *ret_length)
 {
     size_t prefix = strlen(SECRET_HANDLE_PREFIX);

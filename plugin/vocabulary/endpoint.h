@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clients that find an endpoint by variables of their own, by the name that a policy gives them
- * ("preset"). Constant data, any thread.
+ * Names of endpoints, and of environments; and the clients that find an endpoint by variables of
+ * their own, by the name that a policy gives them ("preset"). Pure code and constant data, any
+ * thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#define ENDPOINT_NAME_LIMIT 32
+
+/* [a-z][a-z0-9-]{0,31} */
+bool endpoint_name_valid(const char *name);
 
 struct endpoint_preset {
     const char *name;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of presets. Constant data, any thread. */
-#include "vocabulary/endpoint_preset.h"
+/* Names of endpoints, and the table of presets. Pure code, any thread. */
+#include "vocabulary/endpoint.h"
+
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -24,4 +26,11 @@ const struct endpoint_preset *endpoint_presets_all(size_t *ret_count)
 {
     *ret_count = COUNT_OF(presets);
     return presets;
+}
+
+bool endpoint_name_valid(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return length > 0 && length <= ENDPOINT_NAME_LIMIT && name[length] == '\0' && name[0] >= 'a' &&
+           name[0] <= 'z';
 }

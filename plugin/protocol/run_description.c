@@ -53,6 +53,10 @@ static const struct wire_field after_files[] = {
     STRING(image.id, RUN_NAME_LIMIT),
     NUMBER(image.require_digest, 1),
     NUMBER(image.pull, RUN_PULL_COUNT - 1),
+    PATH(packages.path),
+    STRING(packages.sha256, RUN_HASH_LENGTH),
+    NUMBER(packages.bytes, UINT64_MAX),
+    NUMBER(packages.inodes, UINT64_MAX),
     WIRE_BYTES(struct run_description, options, RUN_OPTIONS_LIMIT),
     NUMBER(pool_size, RUN_POOL_LIMIT),
     NUMBER(pool_most, RUN_POOL_LIMIT),
@@ -202,12 +206,19 @@ static bool preparation_is_acceptable(const struct run_description *description)
            has_strings(description->environment, preparation->environment_count);
 }
 
+/* The hash becomes part of a request to an engine. */
+static bool packages_are_acceptable(const struct run_packages *packages)
+{
+    return packages->path[0] != '\0' ? is_hash(packages->sha256) : packages->sha256[0] == '\0';
+}
+
 /* The checks that concern more than one member. */
 static bool is_acceptable(const struct run_description *description)
 {
     return strspn(description->run_id, "0123456789abcdef") == RUN_ID_LENGTH &&
            description->argv[0] && description->argv[0][0] &&
            description->private_file_count <= description->file_count &&
+           packages_are_acceptable(&description->packages) &&
            preparation_is_acceptable(description);
 }
 

@@ -91,6 +91,18 @@ struct run_image {
     uint32_t pull;           /* enum run_pull */
 };
 
+/* Where a program in an image finds its set of packages. */
+#define RUN_PACKAGES "/.code-execute-packages"
+
+/* The set of packages that a run has, in modes that have images: it is put into the image. In other
+ * modes it is one of read_only_paths. NULL is written as "". */
+struct run_packages {
+    char *path;      /* absolute, of the set's directory, whose "content" is meant; "": none */
+    char *sha256;    /* of its inventory */
+    uint64_t bytes;  /* that the content may have at most */
+    uint64_t inodes; /* the same, files, directories and links */
+};
+
 /* The backend's task. */
 enum run_purpose {
     RUN_PURPOSE_PROGRAM,
@@ -177,6 +189,7 @@ struct run_description {
     char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
     struct directory_id workspace_id; /* no other directory is shown */
     struct run_image image;
+    struct run_packages packages;
     struct wire_bytes options; /* the operator's, in a form that only the mode's row and its
                                   backend know */
     uint32_t pool_size;        /* how many like this one are to be kept ready from now on ... */

@@ -62,6 +62,11 @@ static void check(const struct run_description *description)
     }
     MUST(description->private_file_count <= description->file_count);
     MUST(description->workspace[0] == '\0' || description->workspace[0] == '/');
+    const char *packages = description->packages.path;
+    MUST(packages[0] == '\0' || packages[0] == '/');
+    MUST(strspn(description->packages.sha256, "0123456789abcdef") ==
+         (packages[0] == '\0' ? 0 : RUN_HASH_LENGTH));
+    MUST(strlen(description->packages.sha256) == (packages[0] == '\0' ? 0 : RUN_HASH_LENGTH));
     MUST(description->image.pull < RUN_PULL_COUNT &&
          description->options.length <= RUN_OPTIONS_LIMIT);
 }
@@ -193,6 +198,18 @@ static void take_image(struct source *source, struct run_image *image)
     image->pull = take_byte(source) % RUN_PULL_COUNT;
 }
 
+static void take_packages(struct source *source, struct run_packages *packages)
+{
+    if (take_byte(source) & 1)
+        return;
+    packages->path = take_text(source, "/");
+    packages->sha256 = calloc(1, RUN_HASH_LENGTH + 1);
+    MUST(packages->sha256 != NULL);
+    memset(packages->sha256, 'a' + take_byte(source) % 6, RUN_HASH_LENGTH);
+    packages->bytes = take_number(source);
+    packages->inodes = take_number(source);
+}
+
 static struct run_description take_description(struct source *source)
 {
     struct run_description description = {
@@ -214,6 +231,7 @@ static struct run_description take_description(struct source *source)
     description.workspace = take_text(source, "/");
     take_options(source, &description.options);
     take_image(source, &description.image);
+    take_packages(source, &description.packages);
     description.workspace_id.device = take_number(source);
     description.workspace_id.inode = take_number(source);
     return description;
@@ -254,6 +272,8 @@ static void try_made(const uint8_t *data, size_t size)
     MUST(decoded.options.length == made.options.length &&
          memcmp(decoded.options.bytes, made.options.bytes, made.options.length) == 0);
     MUST(strcmp(decoded.image.id, made.image.id) == 0);
+    MUST(strcmp(decoded.packages.path, made.packages.path ? made.packages.path : "") == 0);
+    MUST(decoded.packages.bytes == made.packages.bytes);
     MUST(directory_id_equal(&decoded.workspace_id, &made.workspace_id));
     must_be_whole(message, length);
     run_description_clear(&decoded);

@@ -14,6 +14,7 @@
 
 #define BASE_ID "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 #define GUEST   "2222222222222222222222222222222222222222222222222222222222222222"
+#define SET     "3333333333333333333333333333333333333333333333333333333333333333"
 #define BLOCK   512
 
 static const char base_text[] =
@@ -97,7 +98,8 @@ END_TEST
 
 static bool is_right(const json_t *base, const json_t *image, char field[100])
 {
-    return derived_image_attest(base, BASE_ID, GUEST, image, field, 100);
+    const struct derived_identity identity = {BASE_ID, GUEST, NULL};
+    return derived_image_attest(base, &identity, image, field, 100);
 }
 
 START_TEST(the_right_image_is_taken)
@@ -181,7 +183,8 @@ START_TEST(the_configuration_is_the_base_s_with_our_labels)
 {
     json_auto_t *base = parse(base_text);
     json_auto_t *owner = parse("{\"code-execute.boot\": \"b\", \"code-execute.pid\": \"7\"}");
-    json_auto_t *config = derived_image_config(base, BASE_ID, GUEST, owner);
+    const struct derived_identity identity = {BASE_ID, GUEST, NULL};
+    json_auto_t *config = derived_image_config(base, &identity, owner);
     ck_assert_ptr_nonnull(config);
     json_auto_t *expected =
         parse("{\"User\": \"5\", \"Env\": [\"A=b\"], \"Cmd\": [\"c\"], \"Entrypoint\": [],"
@@ -193,8 +196,54 @@ START_TEST(the_configuration_is_the_base_s_with_our_labels)
     json_auto_t *untouched = parse(base_text);
     ck_assert(json_equal(base, untouched));
     json_auto_t *nothing = parse("{\"Config\": null}");
-    json_auto_t *bare = derived_image_config(nothing, BASE_ID, GUEST, owner);
+    json_auto_t *bare = derived_image_config(nothing, &identity, owner);
     ck_assert_uint_eq(json_object_size(json_object_get(bare, "Labels")), 4);
+}
+END_TEST
+
+/* The image with packages is made from the one with the guest, and is known by both. */
+START_TEST(packages_are_one_layer_more)
+{
+    const struct derived_identity identity = {BASE_ID, GUEST, SET};
+    char field[100] = "";
+    json_auto_t *with_guest = parse(image_text);
+    json_auto_t *owner = parse("{\"code-execute.boot\": \"b\"}");
+    json_auto_t *image = parse(image_text);
+    json_auto_t *config = derived_image_config(with_guest, &identity, owner);
+    const json_t *labels = json_object_get(config, "Labels");
+    ck_assert_str_eq(json_string_value(json_object_get(labels, DERIVED_LABEL_PACKAGES)), SET);
+    ck_assert_str_eq(json_string_value(json_object_get(labels, DERIVED_LABEL_BASE)), BASE_ID);
+    ck_assert_int_eq(json_object_set(image, "Config", config), 0);
+    ck_assert(!derived_image_attest(with_guest, &identity, image, field, sizeof(field)));
+    ck_assert_str_eq(field, "RootFS.Layers");
+    json_t *layers = json_object_get(json_object_get(image, "RootFS"), "Layers");
+    ck_assert_int_eq(json_array_append_new(layers, json_string("set")), 0);
+    ck_assert_msg(derived_image_attest(with_guest, &identity, image, field, sizeof(field)), "%s",
+                  field);
+    const struct derived_identity other = {BASE_ID, GUEST, GUEST};
+    ck_assert(!derived_image_attest(with_guest, &other, image, field, sizeof(field)));
+    ck_assert_str_eq(field, "Config.Labels");
+}
+END_TEST
+
+START_TEST(an_entry_is_of_a_set_or_of_none)
+{
+    json_auto_t *with = parse("{\"Labels\": {\"code-execute.packages\": \"" SET "\","
+                              " \"code-execute.base\": \"b\", \"code-execute.guest\": \"g\"},"
+                              " \"Created\": 11}");
+    json_auto_t *without = parse("{\"Labels\": {\"code-execute.base\": \"b\","
+                                 " \"code-execute.guest\": \"g\"}, \"Created\": 10}");
+    ck_assert(derived_image_has_packages(with, SET));
+    ck_assert(!derived_image_has_packages(with, NULL));
+    ck_assert(!derived_image_has_packages(with, GUEST));
+    ck_assert(derived_image_has_packages(without, NULL));
+    ck_assert(!derived_image_has_packages(without, SET));
+    ck_assert(!derived_image_replaces(with, without));
+    ck_assert_int_eq(json_object_set_new(without, "Created", json_integer(12)), 0);
+    ck_assert(!derived_image_replaces(without, with));
+    json_auto_t *newer = json_deep_copy(with);
+    ck_assert_int_eq(json_object_set_new(newer, "Created", json_integer(12)), 0);
+    ck_assert(derived_image_replaces(newer, with));
 }
 END_TEST
 
@@ -294,6 +343,8 @@ int main(void)
     tcase_add_test(cases, an_empty_base_is_one);
     tcase_add_loop_test(cases, a_changed_member_is_seen, 0, COUNT_OF(changes));
     tcase_add_test(cases, the_configuration_is_the_base_s_with_our_labels);
+    tcase_add_test(cases, packages_are_one_layer_more);
+    tcase_add_test(cases, an_entry_is_of_a_set_or_of_none);
     tcase_add_test(cases, the_container_runs_nothing_and_has_nothing);
     tcase_add_test(cases, only_a_known_layer_is_the_guest);
     tcase_add_loop_test(cases, an_image_with_a_name_is_somebody_else_s, 0, COUNT_OF(entries));

@@ -81,6 +81,41 @@ START_TEST(nothing_of_a_run_is_in_a_waiting_container)
 }
 END_TEST
 
+static bool has_argument(const json_t *template, const char *argument)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(json_object_get(template, "Entrypoint"), i, entry)
+    {
+        if (strcmp(json_string_value(entry), argument) == 0)
+            return true;
+    }
+    return false;
+}
+
+START_TEST(with_packages_the_interpreter_imports_theirs_too)
+{
+    struct run_description description = everyday();
+    description.argv = LIST("python3", "main.py");
+    description.packages = (struct run_packages){.path = (char *)(uintptr_t) "/sets/sha256-x"};
+    description.preparation = (struct run_preparation){
+        .interpreter = RUN_INTERPRETER_PYTHON,
+        .argument_count = 2,
+        .program_argument = 1,
+        .modules = LIST("json"),
+        .named_modules = LIST("numpy", "pandas"),
+    };
+    json_auto_t *both = template_of(&description, "one");
+    ck_assert(has_argument(both, "CODE_EXECUTE_IMPORT=json,numpy,pandas"));
+    description.preparation.modules = LIST(NULL);
+    json_auto_t *named = template_of(&description, "one");
+    ck_assert(has_argument(named, "CODE_EXECUTE_IMPORT=numpy,pandas"));
+    description.packages.path = (char *)(uintptr_t) "";
+    json_auto_t *none = template_of(&description, "one");
+    ck_assert(has_argument(none, "CODE_EXECUTE_IMPORT="));
+}
+END_TEST
+
 START_TEST(an_interpreter_is_started_with_the_policys_part)
 {
     struct run_description description = everyday();
@@ -93,6 +128,7 @@ START_TEST(an_interpreter_is_started_with_the_policys_part)
         .program_argument = 1,
         .environment_count = 1,
         .modules = LIST("json", "re"),
+        .named_modules = LIST("numpy"),
     };
     json_auto_t *waiting = template_of(&description, "one");
     const json_t *command = json_object_get(waiting, "Entrypoint");
@@ -199,6 +235,7 @@ int main(void)
     tcase_add_test(cases, each_member_of_a_configuration_makes_another_template);
     tcase_add_test(cases, nothing_of_a_run_is_in_a_waiting_container);
     tcase_add_test(cases, an_interpreter_is_started_with_the_policys_part);
+    tcase_add_test(cases, with_packages_the_interpreter_imports_theirs_too);
     tcase_add_test(cases, a_warm_pool_begins_with_a_demand);
     tcase_add_test(cases, a_container_is_made_when_no_run_is_under_way);
     tcase_add_test(cases, a_warm_pool_is_kept_while_it_is_in_demand);

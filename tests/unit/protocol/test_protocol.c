@@ -53,6 +53,11 @@ static struct run_description sample(void)
         .workspace = TEXT("/srv/w"),
         .workspace_id = {.device = 1, .inode = UINT64_MAX},
         .image = {.name = TEXT("i:1"), .pull = RUN_PULL_ALWAYS},
+        .packages = {.path = TEXT("/e/sha256-0"),
+                     .sha256 = TEXT("0123456789abcdef0123456789abcdef"
+                                    "0123456789abcdef0123456789abcdef"),
+                     .bytes = UINT64_C(1) << 40,
+                     .inodes = 7},
         .options = {sample_options, sizeof(sample_options)},
     };
 }
@@ -97,9 +102,33 @@ START_TEST(description_survives)
     ck_assert_uint_eq(decoded.workspace_id.inode, UINT64_MAX);
     ck_assert_uint_eq(decoded.options.length, sizeof(sample_options));
     ck_assert_mem_eq(decoded.options.bytes, sample_options, sizeof(sample_options));
+    ck_assert_str_eq(decoded.packages.path, "/e/sha256-0");
+    ck_assert_str_eq(decoded.packages.sha256, description.packages.sha256);
+    ck_assert_uint_eq(decoded.packages.bytes, UINT64_C(1) << 40);
+    ck_assert_uint_eq(decoded.packages.inodes, 7);
     ck_assert_str_eq(decoded.image.name, "i:1");
     ck_assert_str_eq(decoded.image.id, "");
     ck_assert_uint_eq(decoded.image.pull, RUN_PULL_ALWAYS);
+}
+END_TEST
+
+START_TEST(packages_have_a_path_and_a_hash)
+{
+    struct run_description description = sample();
+    char *hash = description.packages.sha256;
+    ck_assert(decodes(&description));
+    description.packages.sha256 = TEXT("");
+    ck_assert(!decodes(&description));
+    description.packages.sha256 = TEXT("0123456789abcdef0123456789abcdef"
+                                       "0123456789abcdef0123456789abcdeF");
+    ck_assert(!decodes(&description));
+    description.packages.sha256 = hash;
+    description.packages.path = TEXT("");
+    ck_assert(!decodes(&description));
+    description.packages.path = TEXT("e");
+    ck_assert(!decodes(&description));
+    description.packages = (struct run_packages){.path = NULL};
+    ck_assert(decodes(&description));
 }
 END_TEST
 
@@ -477,6 +506,7 @@ int main(void)
     TCase *cases = tcase_create("protocol");
     tcase_add_test(cases, description_survives);
     tcase_add_test(cases, more_private_files_than_files_are_refused);
+    tcase_add_test(cases, packages_have_a_path_and_a_hash);
     tcase_add_test(cases, secret_order_survives_whole);
     tcase_add_test(cases, secret_order_without_sense_is_refused);
     tcase_add_test(cases, secret_reply_is_whole_or_refused);

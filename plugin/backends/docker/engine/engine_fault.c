@@ -84,6 +84,9 @@ static const struct {
     [ENGINE_PROBLEM_IMAGE_GONE] = {ERROR_BACKEND_UNAVAILABLE,
                                    "call again; if it repeats, something removes images as soon as "
                                    "they are made"},
+    [ENGINE_PROBLEM_PACKAGES] = {ERROR_ENVIRONMENT_CHANGED,
+                                 "leave packages out, or ask the operator to build them again: "
+                                 "toolhost env build NAME --sandbox docker"},
 };
 
 bool engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,

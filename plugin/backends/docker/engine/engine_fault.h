@@ -33,6 +33,7 @@ enum engine_problem {
     ENGINE_PROBLEM_NO_GUEST,     /* this installation has no guest for the image's architecture */
     ENGINE_PROBLEM_NO_COMMIT,    /* the engine does not make an image with the guest in it */
     ENGINE_PROBLEM_IMAGE_GONE,   /* a container's image was removed since it was looked up */
+    ENGINE_PROBLEM_PACKAGES,     /* a set of packages is not the one that was built */
     ENGINE_PROBLEM_COUNT
 };
 

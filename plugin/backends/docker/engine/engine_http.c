@@ -13,6 +13,7 @@
 #define URL_LIMIT     2048
 #define REFUSAL_BEGIN 70 /* bytes of an engine's message */
 #define REFUSAL_END   100
+#define UPLOAD_PIECE  262144L
 
 struct engine_call {
     CURLM *client;
@@ -26,6 +27,7 @@ struct engine_call {
     size_t length;
     size_t capacity; /* of body, its end included */
     engine_line *line;
+    engine_read *read;
     engine_done *done;
     void *user;
 };
@@ -111,6 +113,27 @@ void engine_call_cancel(struct engine_call *call)
 #define SET(option, value) \
     (result = result == CURLE_OK ? curl_easy_setopt(easy, (option), (value)) : result)
 
+static size_t read_body(char *bytes, size_t size, size_t count, void *user)
+{
+    struct engine_call *call = user;
+    size_t length = call->read(call->user, bytes, size * count);
+    return length == ENGINE_READ_FAILED ? CURL_READFUNC_ABORT : length;
+}
+
+/* In pieces, because nobody knows its length. A connection that turns out to be dead could not have
+ * the bytes again, so it is a new one. */
+static CURLcode configure_upload(struct engine_call *call)
+{
+    CURL *easy = call->easy;
+    CURLcode result = CURLE_OK;
+    SET(CURLOPT_FRESH_CONNECT, 1L);
+    SET(CURLOPT_UPLOAD, 1L);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_PIECE);
+    SET(CURLOPT_READFUNCTION, read_body);
+    SET(CURLOPT_READDATA, (void *)call);
+    return result;
+}
+
 static CURLcode configure_body(struct engine_call *call, const struct engine_request *request)
 {
     CURL *easy = call->easy;
@@ -121,6 +144,8 @@ static CURLcode configure_body(struct engine_call *call, const struct engine_req
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, (void *)call);
     SET(CURLOPT_HTTPHEADER, call->headers);
+    if (call->read)
+        return result == CURLE_OK ? configure_upload(call) : result;
     if (strcmp(request->method, "POST") == 0 || request->archive) {
         SET(CURLOPT_POST, 1L);
         SET(CURLOPT_POSTFIELDSIZE, (long)length);
@@ -215,10 +240,11 @@ struct engine_call *engine_call_start(CURLM *client, const struct engine_request
     call->address = *request->address;
     call->connection = request->connection;
     call->line = request->line;
+    call->read = request->read;
     call->done = request->done;
     call->user = request->user;
     call->easy = curl_easy_init();
-    if (!call->easy || !add_headers(call, request->archive != NULL) ||
+    if (!call->easy || !add_headers(call, request->archive || request->read) ||
         configure(call, request) != CURLE_OK ||
         curl_multi_add_handle(client, call->easy) != CURLM_OK) {
         free_call(call);

@@ -43,6 +43,10 @@ typedef void engine_done(void *user, const struct engine_answer *answer);
 /* One line of an answer that comes in lines, without its end; the call owns the bytes. */
 typedef void engine_line(void *user, const char *bytes, size_t length);
 
+/* At most capacity bytes of an archive; 0: its end; ENGINE_READ_FAILED: the call is to fail. */
+typedef size_t engine_read(void *user, char *bytes, size_t capacity);
+#define ENGINE_READ_FAILED SIZE_MAX
+
 struct engine_request {
     const struct engine_address *address;
     const char *method;
@@ -50,6 +54,7 @@ struct engine_request {
     const char *body;             /* JSON, NULL: none */
     const unsigned char *archive; /* a tar archive instead; NULL: none */
     size_t archive_length;
+    engine_read *read;   /* gives the bytes of an archive of any length instead; NULL: none */
     uint64_t timeout_ms; /* 0: no limit */
     bool connection;     /* connect only: method, path and body are not used */
     engine_line *line;   /* NULL: the answer is kept whole; else only its last, incomplete line */

@@ -27,7 +27,7 @@ json_t *derived_image_container(const json_t *base, const char *base_id, const c
     return TAKE_POINTER(config);
 }
 
-json_t *derived_image_config(const json_t *base, const char *base_id, const char *digest,
+json_t *derived_image_config(const json_t *base, const struct derived_identity *identity,
                              json_t *owner_labels)
 {
     json_t *own = json_object_get(base, "Config");
@@ -35,7 +35,8 @@ json_t *derived_image_config(const json_t *base, const char *base_id, const char
     json_t *given = json_object_get(own, "Labels");
     json_auto_t *labels = json_is_object(given) ? json_copy(given) : json_object();
     json_auto_t *ours =
-        json_pack("{s:s, s:s}", DERIVED_LABEL_BASE, base_id, DERIVED_LABEL_GUEST, digest);
+        json_pack("{s:s, s:s, s:s*}", DERIVED_LABEL_BASE, identity->base_id, DERIVED_LABEL_GUEST,
+                  identity->guest, DERIVED_LABEL_PACKAGES, identity->packages);
     const char *name;
     json_t *value;
     if (!config || !labels || !ours || json_object_update(labels, ours) != 0)
@@ -129,7 +130,7 @@ static bool has_one_layer_more(const json_t *base, const json_t *image)
     return true;
 }
 
-bool derived_image_attest(const json_t *base, const char *base_id, const char *digest,
+bool derived_image_attest(const json_t *base, const struct derived_identity *identity,
                           const json_t *image, char *field, size_t size)
 {
     static const char *const members[] = {"Architecture", "Variant", "Os", "OsVersion"};
@@ -141,8 +142,10 @@ bool derived_image_attest(const json_t *base, const char *base_id, const char *d
             return report_difference(field, size, "", members[i]);
     if (!has_one_layer_more(layers_of(base), layers_of(image)))
         return report_difference(field, size, "", "RootFS.Layers");
-    if (!is_text(json_object_get(labels, DERIVED_LABEL_BASE), base_id) ||
-        !is_text(json_object_get(labels, DERIVED_LABEL_GUEST), digest))
+    if (!is_text(json_object_get(labels, DERIVED_LABEL_BASE), identity->base_id) ||
+        !is_text(json_object_get(labels, DERIVED_LABEL_GUEST), identity->guest) ||
+        (identity->packages &&
+         !is_text(json_object_get(labels, DERIVED_LABEL_PACKAGES), identity->packages)))
         return report_difference(field, size, "Config.", "Labels");
     return compare_config(json_object_get(base, "Config"), config, field, size);
 }
@@ -208,10 +211,17 @@ bool derived_image_is_of_guest(const json_t *entry, const char *digest)
     return own && strcmp(own, digest) == 0;
 }
 
+bool derived_image_has_packages(const json_t *entry, const char *packages)
+{
+    const char *own = label_of(entry, DERIVED_LABEL_PACKAGES);
+    return packages ? own && strcmp(own, packages) == 0 : !own;
+}
+
 bool derived_image_replaces(const json_t *other, const json_t *entry)
 {
     return have_same_label(other, entry, DERIVED_LABEL_BASE) &&
            have_same_label(other, entry, DERIVED_LABEL_GUEST) &&
+           derived_image_has_packages(other, label_of(entry, DERIVED_LABEL_PACKAGES)) &&
            json_integer_value(json_object_get(other, "Created")) >
                json_integer_value(json_object_get(entry, "Created"));
 }

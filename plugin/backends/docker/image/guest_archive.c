@@ -7,37 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/docker/image/tar_header.h"
 #include "base/cleanup.h"
 #include "guest/guest_protocol.h"
 #include "interpreter/installer_command/installer_command.h"
 
-#define BLOCK      512
 #define END_BLOCKS 2
-#define OWNER_SIZE 32
-
-/* Numbers are octal digits with a NUL behind them; see tar(5). */
-struct tar_header {
-    char name[100];
-    char mode[8];
-    char uid[8];
-    char gid[8];
-    char size[12];
-    char mtime[12];
-    char checksum[8]; /* six digits, NUL, a space; counted as eight spaces */
-    char type;
-    char link[100];
-    char magic[6];
-    char version[2];
-    char owner[OWNER_SIZE];
-    char group[OWNER_SIZE];
-    char device_major[8];
-    char device_minor[8];
-    char prefix[155];
-    char rest[12];
-};
-
-_Static_assert(sizeof(struct tar_header) == BLOCK, "a header is one block");
-
 #define MODE_FILE      "0100111" /* with the type, as engines write it */
 #define MODE_TEXT      "0100444"
 #define MODE_DIRECTORY "0040755"
@@ -61,15 +36,6 @@ struct entry {
     size_t length;
 };
 
-static void sum_up(struct tar_header *header)
-{
-    const unsigned char *byte = (const unsigned char *)header;
-    unsigned int sum = 0;
-    memset(header->checksum, ' ', sizeof(header->checksum));
-    for (size_t i = 0; i < sizeof(*header); i++)
-        sum += byte[i];
-    (void)snprintf(header->checksum, sizeof(header->checksum), "%06o", sum & 0777777);
-}
 
 static void fill_header(struct tar_header *header, const struct entry *entry, const char *owner)
 {
@@ -94,20 +60,20 @@ static void fill_header(struct tar_header *header, const struct entry *entry, co
     (void)snprintf(header->size, sizeof(header->size), "%011o", (unsigned int)entry->length);
     (void)snprintf(header->owner, sizeof(header->owner), "%s", owner);
     (void)snprintf(header->group, sizeof(header->group), "%s", owner);
-    sum_up(header);
+    tar_sum_up(header);
 }
 
 static void add(struct archive *archive, const struct entry *entry)
 {
     struct tar_header header;
-    size_t padded = (entry->length + BLOCK - 1) / BLOCK * BLOCK;
+    size_t padded = (entry->length + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
     if (archive->bytes) {
         fill_header(&header, entry, archive->owner);
         memcpy(archive->bytes + archive->length, &header, sizeof(header));
         if (entry->length > 0)
-            memcpy(archive->bytes + archive->length + BLOCK, entry->content, entry->length);
+            memcpy(archive->bytes + archive->length + TAR_BLOCK, entry->content, entry->length);
     }
-    archive->length += BLOCK + padded;
+    archive->length += TAR_BLOCK + padded;
 }
 
 /* Sorted by name, as engines write them. */
@@ -133,7 +99,7 @@ static void add_all(struct archive *archive, const unsigned char *guest, size_t 
     const struct entry file = {.mode = MODE_FILE, .type = '0', .content = guest, .length = length};
     add(archive, &file);
     add_installers(archive);
-    archive->length += (size_t)END_BLOCKS * BLOCK;
+    archive->length += (size_t)END_BLOCKS * TAR_BLOCK;
 }
 
 unsigned char *guest_archive_make(const unsigned char *guest, size_t length, const char *owner,

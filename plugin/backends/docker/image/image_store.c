@@ -27,33 +27,45 @@ struct guest_file *image_store_guest(struct image_store *store, const char *arch
 }
 
 void image_store_keep(struct image_store *store, const struct engine *engine, const char *base,
-                      const char *id)
+                      const char *packages, const char *id)
 {
     struct derived_image *place = &store->derived[store->next];
     store->next = (store->next + 1) % DERIVED_IMAGES_LIMIT;
     place->engine = engine;
     (void)snprintf(place->base, sizeof(place->base), "%s", base);
+    (void)snprintf(place->packages, sizeof(place->packages), "%s", packages);
     (void)snprintf(place->id, sizeof(place->id), "%s", id);
 }
 
 /* NULL: it is not known. */
 static const char *find(const struct image_store *store, const struct engine *engine,
-                        const char *base)
+                        const char *base, const char *packages)
 {
     for (size_t i = 0; i < DERIVED_IMAGES_LIMIT; i++)
-        if (store->derived[i].engine == engine && strcmp(store->derived[i].base, base) == 0)
+        if (store->derived[i].engine == engine && strcmp(store->derived[i].base, base) == 0 &&
+            strcmp(store->derived[i].packages, packages) == 0)
             return store->derived[i].id;
     return NULL;
 }
 
-void image_store_get(struct docker_environment *environment, struct engine *engine, json_t *base,
-                     const char *base_id, struct image_waiter *waiter)
+bool image_store_knows(const struct image_store *store, const struct engine *engine, const char *id)
 {
-    const char *known = find(environment->images, engine, base_id);
+    for (size_t i = 0; i < DERIVED_IMAGES_LIMIT; i++)
+        if (store->derived[i].engine == engine && strcmp(store->derived[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+void image_store_get(struct docker_environment *environment, struct engine *engine, json_t *base,
+                     const char *base_id, const struct run_packages *packages,
+                     struct image_waiter *waiter)
+{
+    const char *known =
+        find(environment->images, engine, base_id, packages ? packages->sha256 : "");
     if (known)
         waiter->done(waiter, known, NULL);
     else
-        derivation_join(environment, engine, base, base_id, waiter);
+        derivation_join(environment, engine, base, base_id, packages, waiter);
 }
 
 void image_store_forget(struct docker_environment *environment, const struct engine *engine,

@@ -11,6 +11,7 @@
 
 #define PATH_LIMIT  256
 #define LEAST_AGE_S ((int64_t)24 * 3600)
+#define PACKAGES_S  (7 * LEAST_AGE_S) /* after which one that is still needed is made anew */
 
 /* {"label":["code-execute.base"]} */
 #define LIST_PATH \
@@ -117,6 +118,13 @@ static bool has_newer_twin(const json_t *list, const json_t *entry)
     return false;
 }
 
+static bool is_old_set(const struct image_sweep *sweep, const json_t *entry, const char *id)
+{
+    return !derived_image_has_packages(entry, NULL) &&
+           derived_image_is_older(entry, (int64_t)time(NULL), PACKAGES_S) &&
+           !image_store_knows(sweep->environment->images, sweep->engine, id);
+}
+
 static void judge(struct image_sweep *sweep, const json_t *list, const json_t *entry)
 {
     const char *id = json_string_value(json_object_get(entry, "Id"));
@@ -125,7 +133,7 @@ static void judge(struct image_sweep *sweep, const json_t *list, const json_t *e
         !derived_image_is_older(entry, (int64_t)time(NULL), LEAST_AGE_S))
         return;
     if (!is_of_known_guest(sweep->environment->images, entry) || has_newer_twin(list, entry) ||
-        !engine_image_id_is_good(base))
+        is_old_set(sweep, entry, id) || !engine_image_id_is_good(base))
         remove_image(sweep, id);
     else
         ask_for_base(sweep, id, base);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns a run's way to its image: the engine is asked for it and, where the description allows that,
- * pulls it, with progress for the plugin; then the image with the guest is derived from it. Runs in
- * the docker backend.
+ * pulls it, with progress for the plugin; then the image with the guest, and with the run's
+ * packages, is derived from it. Runs in the docker backend.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -124,10 +124,32 @@ static bool has_name(const char *image)
     return strncmp(image, "sha256:", 7) != 0;
 }
 
+static const struct run_packages *packages_of(const struct run *run)
+{
+    const struct run_packages *packages = &run->description.packages;
+    return packages->path[0] != '\0' ? packages : NULL;
+}
+
+bool run_waits_for_packages(struct run *run)
+{
+    if (!run->waiter.derivation || !packages_of(run))
+        return false;
+    struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
+    if (!run->told_packages)
+        (void)snprintf(event.message, sizeof(event.message), "putting the packages into %.120s",
+                       run->description.image.name);
+    run->told_packages = true;
+    run_event_send(run->socket, &event);
+    run->deadline_us = monotonic_us() + PULL_TICK_US;
+    return true;
+}
+
 static void take_derived_image(struct image_waiter *waiter, const char *id,
                                const struct engine_fault *fault)
 {
     struct run *run = waiter->user;
+    if (packages_of(run))
+        run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US;
     if (id) {
         (void)snprintf(run->image_id, sizeof(run->image_id), "%s", id);
         run_get_container(run);
@@ -161,7 +183,10 @@ static void take_image_answer(void *user, const struct engine_answer *answer)
     }
     (void)snprintf(run->event.image_id, sizeof(run->event.image_id), "%.79s", id);
     run->waiter = (struct image_waiter){.done = take_derived_image, .user = run};
-    image_store_get(run->environment, run->engine, image, run->event.image_id, &run->waiter);
+    image_store_get(run->environment, run->engine, image, run->event.image_id, packages_of(run),
+                    &run->waiter);
+    if (run->waiter.derivation && packages_of(run))
+        run->deadline_us = monotonic_us() + PULL_TICK_US;
 }
 
 void run_ask_for_image(struct run *run)

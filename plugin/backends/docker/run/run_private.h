@@ -40,6 +40,7 @@ struct run {
     bool pulled;                        /* it has been tried */
     struct image_waiter waiter;         /* for the image with the guest */
     char image_id[IMAGE_ID_LIMIT + 1];  /* that image's; event.image_id is its base's */
+    bool told_packages;                 /* that they are put into one */
     bool derived_anew;                  /* that image was gone, and the run has begun anew */
     struct container *container;
     bool clearing; /* the container is one that was left over: first it is removed */
@@ -165,5 +166,8 @@ void run_make_container(struct run *run);
 
 /* run_image.c */
 void run_ask_for_image(struct run *run);
+/* An image with its packages is made: tells the plugin so. That takes as long as the requests to
+ * the engine take, each of which has its own end. */
+bool run_waits_for_packages(struct run *run);
 /* While an image is pulled: reports progress to the plugin, and gives up on a silent engine. */
 void run_pull_tick(struct run *run);

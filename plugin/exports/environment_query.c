@@ -69,6 +69,8 @@ static bool add_facts(const struct package_set *set, bool with_packages, json_t 
         if (fact && json_object_set(state, facts[i], fact) != 0)
             return false;
     }
+    if (set->images && json_object_set(state, "images", set->images) != 0)
+        return false;
     return json_object_set_new(state, "path", json_string(set->directory)) == 0 &&
            (!list || json_object_set(state, "packages", list) == 0);
 }

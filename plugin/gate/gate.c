@@ -203,7 +203,8 @@ static bool check_readiness(struct call *call, struct error *error)
     bool ready = (readiness_is_known(&subject) || enter_admission(call, error)) &&
                  readiness_check(&subject, &watcher, image_id, error);
     admission_leave(&call->admission);
-    return ready && pin_image(call, image_id, error);
+    return ready && package_plan_fits_image(call, image_id, error) &&
+           pin_image(call, image_id, error);
 }
 
 static char *make_approval_request(void *user, const char *id)

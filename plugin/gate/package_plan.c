@@ -85,10 +85,12 @@ static char *join(const char *ahead, const char *behind)
     return asprintf(&joined, "%s:%s", ahead, behind) < 0 ? NULL : joined;
 }
 
+/* Where the program sees it. */
 static char *directory_of(const struct call *call)
 {
     char *directory;
-    return asprintf(&directory, "%s%s", call->packages.content,
+    bool in_image = sandbox_mode_row(call->configuration.mode)->packages_in_image;
+    return asprintf(&directory, "%s%s", in_image ? RUN_PACKAGES : call->packages.content,
                     language_of(call->environment)->directory) < 0
                ? NULL
                : directory;
@@ -97,6 +99,25 @@ static char *directory_of(const struct call *call)
 static bool set_variable(char ***list, const char *name, const char *value)
 {
     return value && environment_set(list, name, value, strlen(value));
+}
+
+static bool put_into_image(struct call *call)
+{
+    struct run_packages *packages = &call->description.packages;
+    free(packages->path);
+    free(packages->sha256);
+    packages->path = strdup(call->packages.directory);
+    packages->sha256 = strdup(call->packages.sha256);
+    packages->bytes = call->environment->bytes;
+    packages->inodes = call->environment->inodes;
+    return packages->path && packages->sha256;
+}
+
+static bool show(struct call *call)
+{
+    if (sandbox_mode_row(call->configuration.mode)->packages_in_image)
+        return put_into_image(call);
+    return string_list_append(&call->description.read_only_paths, call->packages.content);
 }
 
 /* Ahead of what the policy says. */
@@ -109,8 +130,7 @@ bool package_plan_add(struct call *call)
     CLEANUP_FREE char *directory = directory_of(call);
     CLEANUP_FREE char *value =
         directory ? join(directory, value_of(description->environment, variable)) : NULL;
-    return value && set_variable(&description->environment, variable, value) &&
-           string_list_append(&description->read_only_paths, call->packages.content);
+    return value && set_variable(&description->environment, variable, value) && show(call);
 }
 
 /* For a caller without rights nothing is read or started: it is refused later. So it is for a
@@ -142,6 +162,12 @@ bool package_plan(struct call *call, struct error *error)
         return false;
     call->environment = environment;
     return true;
+}
+
+bool package_plan_fits_image(const struct call *call, const char *image_id, struct error *error)
+{
+    return !call->environment ||
+           package_set_fits_image(call->environment, &call->packages, image_id, error);
 }
 
 bool package_plan_keep(struct call *call)

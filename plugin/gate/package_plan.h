@@ -20,6 +20,8 @@ bool package_plan(struct call *call, struct error *error);
 /* Adds it to the run's view and variables, ahead of the preparation of its interpreter. false: no
  * memory. */
 bool package_plan_add(struct call *call);
+/* Once the image of the run is known: was the set built in it? false with ENVIRONMENT_CHANGED. */
+bool package_plan_fits_image(const struct call *call, const char *image_id, struct error *error);
 /* A request that sets the same variable keeps its own directories, in front of the set's. false:
  * no memory. */
 bool package_plan_keep(struct call *call);

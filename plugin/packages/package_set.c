@@ -24,6 +24,7 @@ void package_set_clear(struct package_set *set)
     free(set->name);
     free(set->directory);
     free(set->content);
+    json_decref(set->images);
     *set = (struct package_set){0};
 }
 
@@ -34,8 +35,9 @@ bool package_set_copy(const struct package_set *set, struct package_set *ret)
         .name = strdup(set->name),
         .directory = strdup(set->directory),
         .content = strdup(set->content),
+        .images = json_deep_copy(set->images),
     };
-    if (!copy.name || !copy.directory || !copy.content)
+    if (!copy.name || !copy.directory || !copy.content || (set->images && !copy.images))
         return false;
     memcpy(copy.sha256, set->sha256, sizeof(copy.sha256));
     *ret = copy;
@@ -106,6 +108,15 @@ json_t *package_set_packages(const char *directory, struct error *error)
     return read_json(directory, "packages.json", PACKAGES_LIMIT, error);
 }
 
+json_t *package_set_images(const char *directory, struct error *error)
+{
+    json_auto_t *file = read_json(directory, "image.json", ABOUT_LIMIT, error);
+    json_t *images = json_object_get(file, "images");
+    if (file && !json_is_object(images))
+        error_set(error, ERROR_ENVIRONMENT_CHANGED, "%.300s/image.json names no images", directory);
+    return json_is_object(images) ? json_incref(images) : NULL;
+}
+
 bool package_set_link_name(const struct policy_environment *environment, enum sandbox_mode mode,
                            char *ret, size_t size)
 {
@@ -121,6 +132,27 @@ static bool refuse(const struct policy_environment *environment, struct error *e
               why);
     error_set_hint(error, "leave packages out, or ask the operator to run: toolhost env build %s",
                    environment->name);
+    return false;
+}
+
+bool package_set_fits_image(const struct policy_environment *environment,
+                            const struct package_set *set, const char *image_id,
+                            struct error *error)
+{
+    return !set->images || json_object_get(set->images, image_id) ||
+           refuse(environment, error, "was built in another image than the run's");
+}
+
+/* The interpreter that it was built for is the image's. */
+static bool find_images(const struct policy_environment *environment, enum sandbox_mode mode,
+                        struct package_set *set, struct error *error)
+{
+    if (!sandbox_mode_row(mode)->packages_in_image)
+        return true;
+    set->images = package_set_images(set->directory, error);
+    if (set->images)
+        return true;
+    error_add_context(error, "the environment \"%s\"", environment->name);
     return false;
 }
 
@@ -198,7 +230,8 @@ bool package_set_find(const struct policy *policy, const struct policy_environme
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for an environment");
         return false;
     }
-    if (!check_origin(environment, &set, error) || !package_check(environment, &set, error))
+    if (!check_origin(environment, &set, error) || !find_images(environment, mode, &set, error) ||
+        !package_check(environment, &set, error))
         return false;
     *ret = set;
     set = (struct package_set){0};

@@ -10,6 +10,8 @@
  *     stamp               of the content as it was built (tree_stamp.h)
  *     environment.json    what it was built from
  *     packages.json       names, versions and hashes of the packages
+ *     image.json          in which images they were built, in modes that have images
+ *     layers              of images that have them (backends/docker/image/package_layer.h)
  *
  * A run gets one only if it is the one that was built: the lock file is the same, and the stamp, or
  * else every file. Runs in the gateway, on the thread that asks; any thread.
@@ -30,6 +32,8 @@ struct package_set {
     char *directory;                    /* absolute path of sha256-HEX */
     char *content;                      /* of its content */
     char sha256[SHA256_HEX_LENGTH + 1]; /* of its inventory */
+    json_t *images; /* in modes whose packages go into an image: an object of the ids of those that
+                       it was built in, with their names; else NULL */
 };
 
 void package_set_clear(struct package_set *set);
@@ -50,6 +54,13 @@ bool package_set_read_lock(const struct policy_environment *environment,
 /* The objects of "environment.json" and "packages.json" of a set; new. NULL with error. */
 json_t *package_set_about(const char *directory, struct error *error);
 json_t *package_set_packages(const char *directory, struct error *error);
+
+/* The ids and names of the images that a set was built in; new. NULL with error. */
+json_t *package_set_images(const char *directory, struct error *error);
+/* Was it built in that image? Always, in modes without images. false with ENVIRONMENT_CHANGED. */
+bool package_set_fits_image(const struct policy_environment *environment,
+                            const struct package_set *set, const char *image_id,
+                            struct error *error);
 
 /* The name of an environment's link, in the directory of all. false: the path is too long. */
 bool package_set_link_name(const struct policy_environment *environment, enum sandbox_mode mode,

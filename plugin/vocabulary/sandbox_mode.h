@@ -76,6 +76,8 @@ struct sandbox_mode_row {
     const char *packages_for;  /* what sets of packages are built for, in the names of their links;
                                   NULL: its runs have none, and no_packages says why */
     const char *no_packages;
+    bool packages_in_image;   /* they become a part of the run's image, in which they were built;
+                                 else they are shown where they lie */
     const char *no_endpoints; /* why its runs reach none; NULL: those that are no cells can */
     const char *network;      /* whose network a program has, where it has one; NULL: never */
 

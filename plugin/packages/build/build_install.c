@@ -100,6 +100,21 @@ static json_t *about_of(const struct configuration *configuration,
         json_object_get(output->packages, "runtime"));
 }
 
+/* Those of before too, where the set is there: the same content may come from several. */
+static bool describe_images(const struct building *building, const char *path, json_t *images,
+                            struct error *error)
+{
+    struct error ignored;
+    if (!images)
+        return true;
+    json_auto_t *known = package_set_images(path, &ignored);
+    json_auto_t *all = known ? json_incref(known) : json_object();
+    json_auto_t *file = all && json_object_update(all, images) == 0
+                            ? json_pack("{s:O}", "images", all)
+                            : NULL;
+    return write_json(building->directory, "image.json", file, error);
+}
+
 static bool describe(const struct building *building, json_t *about, json_t *packages,
                      struct error *error)
 {
@@ -115,10 +130,12 @@ static bool describe(const struct building *building, json_t *about, json_t *pac
 static bool replace_description(const struct building *building, const char *path,
                                 struct error *error)
 {
-    static const char *const described[] = {"environment.json", "packages.json"};
+    static const char *const described[] = {"environment.json", "packages.json", "image.json"};
     CLEANUP_CLOSE int there = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     for (size_t i = 0; i < COUNT_OF(described); i++)
-        if (there < 0 || renameat(building->directory, described[i], there, described[i]) < 0)
+        if (there < 0 ||
+            (renameat(building->directory, described[i], there, described[i]) < 0 &&
+             (errno != ENOENT || strcmp(described[i], "image.json") != 0)))
             return fail(error, "cannot describe", path);
     return true;
 }
@@ -225,7 +242,14 @@ bool build_install(const struct configuration *configuration,
         error_set(error, ERROR_BACKEND_FAILED, "code-execute-environment has told no hash");
         return false;
     }
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof(path), "%s/sha256-%s",
+                         configuration->policy->environments_directory, sha256) >= sizeof(path)) {
+        errno = ENAMETOOLONG;
+        return fail(error, "cannot name", sha256);
+    }
     json_auto_t *about = about_of(configuration, environment, lock_sha256, output, installed);
     return describe(&building, about, output->packages, error) &&
+           describe_images(&building, path, output->images, error) &&
            settle(configuration, environment, sha256, &building, error);
 }

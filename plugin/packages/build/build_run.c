@@ -146,6 +146,17 @@ static json_t *read_packages(int fd, struct error *error)
                             error);
 }
 
+static bool take_image(const struct call *call, struct build_output *ret, struct error *error)
+{
+    if (!sandbox_mode_row(call->configuration.mode)->packages_in_image)
+        return true;
+    ret->images =
+        json_pack("{s:s}", call->outcome.ended.image_id, call->description.image.name);
+    if (!ret->images)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the name of the image");
+    return ret->images;
+}
+
 static bool take_files(struct build_host *host, struct build_output *ret, struct error *error)
 {
     if (host->archive < 0 || host->packages < 0) {
@@ -164,6 +175,7 @@ void build_output_clear(struct build_output *output)
 {
     close_fd(output->archive);
     json_decref(output->packages);
+    json_decref(output->images);
     *output = (struct build_output){.archive = -1};
 }
 
@@ -201,5 +213,5 @@ bool build_run(const struct configuration *configuration,
     call->configuration = (struct configuration){.policy = policy_ref(configuration->policy),
                                                  .mode = configuration->mode};
     return gate_pass(call, "code_execute", input, error) && has_succeeded(call, error) &&
-           take_files(&files, ret, error);
+           take_image(call, ret, error) && take_files(&files, ret, error);
 }

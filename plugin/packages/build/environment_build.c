@@ -21,6 +21,12 @@ static bool can_be_built(const struct configuration *configuration,
         error_set_hint(error, "build it in another mode, or from a \"wheelhouse\"");
         return false;
     }
+    if (environment->wheelhouse && !row->shows_workspace) {
+        error_set(error, ERROR_NOT_SUPPORTED, "mode %s cannot show a \"wheelhouse\"", row->name);
+        error_set_hint(error, "build it from \"endpoints\", such as an index of your own on this "
+                              "machine, or in another mode");
+        return false;
+    }
     if (environment->endpoints[0] || environment->wheelhouse)
         return true;
     error_set(error, ERROR_ENVIRONMENT_NOT_BUILT,

@@ -29,6 +29,7 @@ bool build_configure(const struct configuration *configuration,
 struct build_output {
     int archive;      /* of the content; -1: none */
     json_t *packages; /* an object: what made it, and the packages */
+    json_t *images; /* an object: the id of the image that made it, and its name; NULL: none did */
 };
 
 void build_output_clear(struct build_output *output);

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets of packages on a real engine: they are in an image that is made once, read-only, each apart from the others.
+By hand: scripts/with-engine tests/docker/test_real_packages.py"""
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import threading
+import urllib.parse
+
+os.environ["CODE_EXECUTE_TEST_MODE"] = "docker"
+ROOT = pathlib.Path(__file__).parents[2]
+os.environ.setdefault("CODE_EXECUTE_SO", str(ROOT / "build" / "plugin" / "code_execute.so"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import engine
+import made_package_sets
+import tap
+from engine import ask
+from modes import Provider, merged
+from provider import OK, Host
+
+if not pathlib.Path(os.environ["CODE_EXECUTE_SO"]).with_name("code-execute-environment").exists():
+    tap.skip_all("built without code-execute-environment (libarchive)")
+
+PLACE = "/.code-execute-packages"
+DERIVED = urllib.parse.quote(json.dumps({"label": ["code-execute.packages"]}))
+LONG = "long-" + "n" * 90
+FILES = {"given/__init__.py": "VALUE = 'given'\n", "given/data.txt": "data\n", "bin/tool": "#!/bin/sh\necho tool\n", "linked": ("given/data.txt",),
+         f"{LONG}/{LONG}.txt": "far\n", "\u00fcn\u00ef.txt": "name\n", "empty.txt": "", "far": (f"{LONG}/{LONG}.txt",)}
+RIGHTS = ("sandbox.exec", "sandbox.exec.image", "sandbox.exec.session")
+SHOW = "import given; print(given.VALUE, given.__file__)"
+
+provider = Provider()
+place = tempfile.TemporaryDirectory(prefix="code-execute-sets-")
+DIRECTORY = pathlib.Path(place.name)
+DIRECTORY.chmod(0o755)
+IMAGE_ID = json.loads(ask(f"/images/{engine.IMAGE}/json"))["Id"]
+IMAGES = {IMAGE_ID: engine.IMAGE}
+
+
+def made(name="data", files=None, images=None, **environment):
+    """A policy with a set of these files, and its hash."""
+    policy, sha256 = made_package_sets.make(DIRECTORY, FILES if files is None else files, name=name, images=images or IMAGES)
+    policy["environments"][name].update(environment)
+    return policy, sha256
+
+
+def run(code=SHOW, packages="data", **members):
+    return provider.invoke({"language": "python", "code": code, "packages": packages, **members}, Host(RIGHTS))[1]
+
+
+def completes(code=SHOW, packages="data", **members):
+    output = run(code, packages, **members)
+    tap.equal((output["status"], output["exit_code"]), ("completed", 0), output["error"] or output["stderr"])
+    return output
+
+
+def images():
+    """The images with packages: {id: hash}."""
+    return {image["Id"]: image["Labels"]["code-execute.packages"] for image in json.loads(ask(f"/images/json?filters={DERIVED}"))}
+
+
+def images_of(sha256):
+    return [identity for identity, own in images().items() if own == sha256]
+
+
+def under(policy, case):
+    return provider.with_policy(policy, case)
+
+
+def test_a_run_sees_its_packages():
+    policy, sha256 = made()
+
+    def case():
+        output = completes()
+        tap.equal(output["stdout"], f"given {PLACE}/given/__init__.py\n")
+        tap.equal(output["packages"]["sha256"], sha256)
+        tap.equal(output["isolation"]["details"]["image_id"], IMAGE_ID)
+        output = run("import given", packages=None)
+        tap.true(output["exit_code"] != 0, "a run without the set has them too")
+    under(policy, case)
+
+
+def test_the_content_is_whole():
+    policy, sha256 = made()
+    code = f"""
+import hashlib, os
+def entries(top):
+    for name in sorted(os.listdir(os.fsencode(top))):
+        path = os.path.join(os.fsencode(top), name)
+        yield path
+        if os.path.isdir(path) and not os.path.islink(path):
+            yield from entries(path)
+text = b""
+for path in entries("{PLACE}"):
+    name, status = os.path.relpath(path, b"{PLACE}"), os.lstat(path)
+    assert status.st_uid == status.st_gid == 0 and int(status.st_mtime) == {made_package_sets.TIME}, (name, status)
+    if os.path.islink(path):
+        text += b"l %d %s %s\\n" % (len(os.readlink(path)), os.readlink(path), name)
+    elif os.path.isdir(path):
+        assert status.st_mode & 0o7777 == 0o555, (name, status)
+        text += b"d %s\\n" % name
+    else:
+        mode, content = status.st_mode & 0o7777, open(path, "rb").read()
+        assert mode in (0o444, 0o555), (name, status)
+        text += b"%s %d %s %s\\n" % (b"x" if mode == 0o555 else b"f", len(content), hashlib.sha256(content).hexdigest().encode(), name)
+print(hashlib.sha256(text).hexdigest())
+"""
+    under(policy, lambda: tap.equal(completes(code)["stdout"].strip(), sha256))
+
+
+def test_they_cannot_be_written():
+    policy, _ = made()
+    code = f"""
+import os
+for what in (lambda: open("{PLACE}/new", "w"), lambda: open("{PLACE}/given/__init__.py", "a"), lambda: os.chmod("{PLACE}/given", 0o777),
+             lambda: os.unlink("{PLACE}/linked"), lambda: os.rename("{PLACE}", "/x")):
+    try:
+        what()
+    except OSError as error:
+        print("refused")
+open("/tmp/new", "w").write("control")
+print("control")
+"""
+    under(policy, lambda: tap.equal(completes(code)["stdout"], "refused\n" * 5 + "control\n"))
+
+
+def test_the_image_is_made_once():
+    policy, sha256 = made(files={**FILES, "once.txt": "once"})
+    tap.equal(images_of(sha256), [])
+
+    def several():
+        outputs = []
+        threads = [threading.Thread(target=lambda: outputs.append(completes())) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        tap.equal(len(outputs), 3)
+        tap.equal(len(images_of(sha256)), 1)
+    under(policy, several)
+    [first] = images_of(sha256)
+    under(policy, completes)  # by another backend
+    tap.equal(images_of(sha256), [first])
+
+
+def test_another_gateway_that_may_not_note_it_makes_its_own():
+    """What an image's labels say is no proof: its layer has to be known."""
+    policy, sha256 = made(files={**FILES, "noted.txt": "noted"})
+    under(policy, completes)
+    [first] = images_of(sha256)
+    layers = made_package_sets.directory(policy, sha256) / "layers"
+    [layer] = layers.read_text().split()
+    tap.equal(json.loads(ask(f"/images/{first}/json"))["RootFS"]["Layers"][-1], layer)
+    layers.write_text("sha256:" + "0" * 64 + "\n")
+    under(policy, completes)
+    tap.equal(len(images_of(sha256)), 2)
+    tap.contains(layers.read_text(), layer)
+
+
+def test_a_forged_image_is_not_taken():
+    policy, sha256 = made(files={**FILES, "forged.txt": "forged"})
+    other, other_sha256 = made("other", files={"given.py": "VALUE = 'forged'\n"})
+    under(merged(policy, other), lambda: completes(packages="other"))
+    [forged] = images_of(other_sha256)
+    labels = json.loads(ask(f"/images/{forged}/json"))["Config"]["Labels"]
+    container = json.loads(ask("/containers/create", "POST", {"Image": forged, "Cmd": ["none"]}))["Id"]
+    status, said = engine.answer(f"/commit?container={container}", "POST", {"Labels": {**labels, "code-execute.packages": sha256}})
+    ask(f"/containers/{container}?force=1", "DELETE")
+    tap.equal(status, 201, said)
+    tap.equal(len(images_of(sha256)), 1)
+    tap.contains(under(policy, completes)["stdout"], "given ")
+    tap.equal(len(images_of(sha256)), 2)
+
+
+def test_two_sets_side_by_side():
+    one, _ = made()
+    other, _ = made("other", files={"other.py": "VALUE = 'other'\n", "given.py": "VALUE = 'another'\n"})
+
+    def case():
+        for _ in range(2):
+            tap.contains(completes()["stdout"], "given /")
+            tap.contains(completes(packages="other")["stdout"], "another /")
+            tap.equal(run("import other")["exit_code"], 1)
+    under(merged(one, other), case)
+
+
+def test_a_removed_set_is_refused():
+    policy, sha256 = made(files={**FILES, "removed.txt": "removed"})
+    under(policy, completes)
+    shutil.rmtree(made_package_sets.directory(policy, sha256))
+    tap.equal(under(policy, run)["error"]["code"], "environment_changed")
+    tap.equal(len(images_of(sha256)), 1)
+
+
+def test_a_changed_set_is_refused():
+    policy, sha256 = made(files={**FILES, "changed.txt": "changed"})
+    under(policy, completes)
+    changed = made_package_sets.directory(policy, sha256) / "content/given/data.txt"
+    changed.chmod(0o644)
+    changed.write_text("DATA\n")
+    changed.chmod(0o444)
+    # What was looked at is not looked at again for a second.
+    refused = []
+    tap.eventually(lambda: refused.append(under(policy, run)["error"]) or refused[-1], "it is refused", 20)
+    tap.equal(refused[-1]["code"], "environment_changed")
+    tap.contains(refused[-1]["message"], "given/data.txt")
+
+
+def test_a_set_of_another_image_is_refused():
+    policy, _ = made(files={**FILES, "image.txt": "image"})
+    with engine.image_with({"usr/local/share/more": b"more"}) as name:
+        offered = merged(policy, {"docker": {"offered": [name]}})
+        under(offered, lambda: tap.contains(completes()["stdout"], "given /"))
+        under(offered, lambda: tap.equal(completes("print(1)", packages=None, image=name)["stdout"], "1\n"))
+        error = under(offered, lambda: run(image=name))["error"]
+        tap.equal(error["code"], "environment_changed")
+        tap.contains(error["message"], "another image")
+
+
+def test_a_pruned_image_is_made_anew():
+    policy, sha256 = made(files={**FILES, "pruned.txt": "pruned"})
+
+    def case():
+        completes()
+        [first] = images_of(sha256)
+        engine.none_left()
+        guest = json.loads(ask(f"/images/{first}/json"))["Parent"]
+        ask(f"/images/{first}?force=1&noprune=1", "DELETE")
+        if guest:
+            ask(f"/images/{guest}?force=1&noprune=1", "DELETE")  # refused where other sets are of it
+        tap.equal(images_of(sha256), [])
+        tap.contains(completes()["stdout"], "given ")
+        tap.equal(len(images_of(sha256)), 1)
+    under(merged(policy, {"pools": {"docker": {"ready": 0}}}), case)
+
+
+def test_a_session_has_them():
+    policy, _ = made()
+
+    def case():
+        output = completes("import given", session="new")
+        identity = output["session"]["id"]
+        tap.equal(completes("print(given.VALUE)", None, session=identity)["stdout"], "given\n")
+        output = completes("import sys; print('given' in sys.modules, __import__('given').VALUE)", session=identity)
+        tap.equal(output["stdout"], "True given\n")
+        tap.true(run("1", "other", session=identity)["error"], "another set in the same session")
+    under(merged(policy, {"sessions": {"max_total": 2}}), case)
+
+
+def test_a_waiting_interpreter_has_imported_them():
+    module = "import sys\nAHEAD = not hasattr(sys.modules['__main__'], '__file__')\n"
+    policy, _ = made("ahead", files={"slow.py": module}, prepare=["slow"])
+    code = "import sys; print('slow' in sys.modules); import slow; print(slow.AHEAD)"
+
+    def case():
+        tap.equal(completes(code, packages="ahead")["stdout"], "False\nFalse\n", "control: one that was started for its run")
+        tap.eventually(lambda: provider.pool("docker")[1]["python"]["ready"] == 1, "one waits", 30)
+        tap.equal(completes(code, packages="ahead")["stdout"], "True\nTrue\n")
+        tap.equal(completes("import sys; print('slow' in sys.modules)", packages=None)["stdout"], "False\n")
+    under(merged(policy, {"pools": {"docker": {"ready": 1}}}), case)
+
+
+def test_a_wheelhouse_cannot_be_shown():
+    policy, _ = made("wheels", wheelhouse=str(DIRECTORY))
+
+    def case():
+        status, answer = provider.prepare(environments={"action": "build", "name": "wheels"})
+        tap.contains(json.dumps(answer), "wheelhouse")
+        tap.true(status != OK or "not_supported" in json.dumps(answer), answer)
+    under(policy, case)
+
+
+tap.run(globals())

@@ -14,7 +14,7 @@ import package_sets
 import tap
 from modes import ALL_THE_TIME, MODE, Provider, gateway, merged
 from package_sets import Place, ask, make_wheel, need_programs, requirement
-from provider import ACCEPTED, NOT_RUN, OK, PENDING, Host
+from provider import ACCEPTED, NOT_RUN, OK, Host
 
 GRANTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files")
 RIGHTS = (*GRANTS, "sandbox.exec.mode.none")

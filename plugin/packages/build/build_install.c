@@ -109,9 +109,8 @@ static bool describe_images(const struct building *building, const char *path, j
         return true;
     json_auto_t *known = package_set_images(path, &ignored);
     json_auto_t *all = known ? json_incref(known) : json_object();
-    json_auto_t *file = all && json_object_update(all, images) == 0
-                            ? json_pack("{s:O}", "images", all)
-                            : NULL;
+    json_auto_t *file =
+        all && json_object_update(all, images) == 0 ? json_pack("{s:O}", "images", all) : NULL;
     return write_json(building->directory, "image.json", file, error);
 }
 
@@ -133,9 +132,8 @@ static bool replace_description(const struct building *building, const char *pat
     static const char *const described[] = {"environment.json", "packages.json", "image.json"};
     CLEANUP_CLOSE int there = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     for (size_t i = 0; i < COUNT_OF(described); i++)
-        if (there < 0 ||
-            (renameat(building->directory, described[i], there, described[i]) < 0 &&
-             (errno != ENOENT || strcmp(described[i], "image.json") != 0)))
+        if (there < 0 || (renameat(building->directory, described[i], there, described[i]) < 0 &&
+                          (errno != ENOENT || strcmp(described[i], "image.json") != 0)))
             return fail(error, "cannot describe", path);
     return true;
 }

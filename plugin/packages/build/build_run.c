@@ -150,8 +150,7 @@ static bool take_image(const struct call *call, struct build_output *ret, struct
 {
     if (!sandbox_mode_row(call->configuration.mode)->packages_in_image)
         return true;
-    ret->images =
-        json_pack("{s:s}", call->outcome.ended.image_id, call->description.image.name);
+    ret->images = json_pack("{s:s}", call->outcome.ended.image_id, call->description.image.name);
     if (!ret->images)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the name of the image");
     return ret->images;

@@ -12,7 +12,7 @@
 #include "guest/guest_protocol.h"
 #include "interpreter/installer_command/installer_command.h"
 
-#define END_BLOCKS 2
+#define END_BLOCKS     2
 #define MODE_FILE      "0100111" /* with the type, as engines write it */
 #define MODE_TEXT      "0100444"
 #define MODE_DIRECTORY "0040755"
@@ -35,7 +35,6 @@ struct entry {
     const void *content;
     size_t length;
 };
-
 
 static void fill_header(struct tar_header *header, const struct entry *entry, const char *owner)
 {

@@ -41,6 +41,21 @@ def test_a_directory_that_is_not_empty():
         made.verify()
 
 
+def test_a_directory_that_is_none():
+    with place() as made, tempfile.TemporaryFile() as source:
+        source.write(archive(*TREE))
+        source.seek(0)
+        for command, reason in (("install", "it is no directory"), ("verify", "cannot be opened")):
+            other = os.open(made.canary, os.O_RDONLY)
+            done = made.start([installer.PROGRAM, command, "1000000", "100"], source, descriptor=other)
+            os.close(other)
+            output = done.communicate()[0]
+            tap.equal(done.returncode, 1, output)
+            tap.contains(json.loads(output)["error"], reason)
+        made.check_surroundings()
+        made.install(*TREE)
+
+
 def test_an_archive_that_is_no_file():
     with place() as made:
         read, write = os.pipe()

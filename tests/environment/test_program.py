@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program that installs environments as a process: how it is called, what it gives up before it reads a byte, and disks that are
 full or cannot be written."""
+import ctypes
 import fcntl
 import json
 import os
@@ -17,6 +18,7 @@ from installer import archive, directory, file, place
 
 installer.need_program()
 
+LANDLOCK_CREATE_RULESET = 444
 TREE = [directory("d"), *(file(f"d/{number}", b"x" * 5000) for number in range(50))]
 
 
@@ -155,6 +157,10 @@ def test_what_it_gives_up():
             tap.true("error" not in json.loads(output), output)
 
 
+def has_landlock():
+    return ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) > 0
+
+
 def test_it_gives_it_up_before_it_reads():
     """The order of its system calls, as strace shows it."""
     if not shutil.which("strace"):
@@ -176,8 +182,7 @@ def test_it_gives_it_up_before_it_reads():
             begun = lines[:first]
             for step in ("capset(", "prctl(PR_SET_NO_NEW_PRIVS, 1", "prctl(PR_SET_DUMPABLE, SUID_DUMP_DISABLE", "seccomp(SECCOMP_SET_MODE_FILTER, 0"):
                 tap.true(any(step in line and line.endswith("= 0") for line in begun), f"{command}: {step} is not ahead of {lines[first]}")
-            has_landlock = any("landlock_create_ruleset(NULL" in line and "= -1" not in line for line in begun)
-            tap.equal(any("landlock_restrict_self(" in line and line.endswith("= 0") for line in begun), has_landlock, f"{command}: Landlock")
+            tap.equal(any("landlock_restrict_self(" in line and line.endswith("= 0") for line in begun), has_landlock(), f"{command}: Landlock")
 
 
 def test_answers_that_nobody_takes():

@@ -101,10 +101,18 @@ static int64_t idle_ms(const struct result *result)
     return (int64_t)result->call->configuration.policy->sessions.idle_ms;
 }
 
+/* A cell that was undone, or that there was none of, has not said them: those of the cell before it
+ * are there. */
 static void write_defined(struct json_draft *draft, const char *name, const struct result *result)
 {
     json_t *defined = result->call->results.defined;
-    json_draft_value(draft, name, defined ? json_incref(defined) : json_array());
+    if (defined)
+        json_draft_value(draft, name, json_incref(defined));
+    else if (is_lost(result))
+        json_draft_value(draft, name, json_array());
+    else
+        json_draft_value(draft, name,
+                         session_defined(session_of(result), result->call->language->name));
 }
 
 static void write_languages(struct json_draft *draft, const char *name, const struct result *result)

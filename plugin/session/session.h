@@ -177,6 +177,10 @@ void session_note_cell(struct session *session, const char *language, const char
 /* Notes that the last cell which was not undone has been. It stays in the history. */
 void session_note_undone(struct session *session);
 
+/* A new reference to the names of the last cell in that language which is not undone; an empty
+ * array where there is none. NULL: no memory. */
+json_t *session_defined(const struct session *session, const char *language);
+
 /* The last cells, as an array of objects. */
 void session_write_cells(const struct session *session, const char *name, struct json_draft *draft);
 /* A new one's history is that of the other one, and says that it was forked. false: no memory. */

@@ -105,6 +105,27 @@ void session_note_undone(struct session *session)
         }
 }
 
+/* NULL: it is undone, or of another language, or has said nothing. */
+static json_t *defined_by(const json_t *cell, const char *language)
+{
+    json_auto_t *members =
+        is_undone(cell)
+            ? NULL
+            : json_loadb(json_string_value(cell), json_string_length(cell), JSON_ALLOW_NUL, NULL);
+    const char *of_cell = json_string_value(json_object_get(members, "language"));
+    json_t *defined = json_object_get(members, "defined");
+    bool has_said = of_cell && strcmp(of_cell, language) == 0 && json_is_array(defined);
+    return has_said ? json_incref(defined) : NULL;
+}
+
+json_t *session_defined(const struct session *session, const char *language)
+{
+    json_t *defined = NULL;
+    for (size_t i = json_array_size(session->cells); i > 0 && !defined; i--)
+        defined = defined_by(json_array_get(session->cells, i - 1), language);
+    return defined ? defined : json_array();
+}
+
 void session_write_cells(const struct session *session, const char *name, struct json_draft *draft)
 {
     size_t i;

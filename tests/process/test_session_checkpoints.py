@@ -242,6 +242,15 @@ def test_a_cell_that_ends_the_interpreter_is_undone():
     tap.equal(printed("print(x)", session), "1\n")
 
 
+def test_names_that_are_there_again_are_told():
+    use()
+    session = begin("x = 1")
+    cell("y = 2", session)
+    tap.equal(restored("z = 3\nimport os\nos._exit(3)", session, "exit", "completed")["session"]["defined"], ["x", "y"])
+    tap.equal(undo("\n", session, checkpoint=None)["session"]["defined"], ["x"])
+    tap.equal(undo("\n", session, checkpoint=None)["session"]["defined"], [])
+
+
 def test_a_cell_that_needs_too_much_memory_is_undone():
     use()
     session = begin("df = list(range(1000))", memory_bytes=96 << 20)

@@ -91,6 +91,7 @@ def test_a_fork_with_blank_code_executes_nothing():
     first = begin()
     result = cell(" \n", first, session_action="fork")
     tap.equal((result["session"]["cells"], result["session"]["undoable"], result["session"]["checkpoint"], result["files_omitted"]), (1, 0, None, None), result)
+    tap.equal(result["session"]["defined"], ["x"])
     tap.equal(result["notes"], [f"the session {result['session']['id']} is a copy of {first}, and no code was executed"])
     tap.equal(cell("x", first)["session"]["forked_from"], None)
     tap.equal(cell("x", result["session"]["id"])["session"]["forked_from"], first, "it stays said")

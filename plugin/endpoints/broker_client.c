@@ -195,8 +195,8 @@ bool broker_register(const struct egress_order *order, int cancel_fd, struct bro
     close_fd(TAKE_FD(their_events));
     if (!await_ready(run.events, cancel_fd, run.generation, error))
         return false;
-    *ret = run;
-    run = (struct broker_run)BROKER_RUN_NONE;
+    *ret = (struct broker_run){
+        .events = TAKE_FD(run.events), .intake = TAKE_FD(run.intake), .generation = run.generation};
     return true;
 }
 

@@ -52,6 +52,7 @@ import http.client, json, os, urllib.request, urllib.error
 def ask(name, path="/x"):
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:8080/{name}{path}") as answer:
+            answer.read()  # all of it, or it is listed as one that has failed
             return answer.status
     except urllib.error.HTTPError as error:
         with error:
@@ -63,6 +64,7 @@ ask() {
     exec 3<>/dev/tcp/127.0.0.1/8080
     printf 'GET /%s/x HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' "$1" >&3
     read -r -u 3 version status rest
+    cat <&3 >/dev/null
     exec 3>&-
     echo "$status"
 }

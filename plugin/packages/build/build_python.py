@@ -2,6 +2,7 @@
 """Installs the packages of a lock file into a directory, and packs it: the content of an environment. Runs in a sandbox, as the program of a
 call of ours. The content depends on the lock file, the interpreter and the package manager alone, so every file has the same time."""
 import compileall
+import hashlib
 import json
 import os
 import platform
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.parse
 
 LOCK, ARCHIVE, PACKAGES, WHEELHOUSE = "requirements.txt", "environment.tar", "packages.json", "/work"
 TIME = 946684800  # 2000-01-01: the archives of packages have times from 1980 on
@@ -63,12 +65,20 @@ def pack(target):
                 archive.addfile(entry)
 
 
+def hash_of(download):
+    """pip tells none of a file in a directory, which it has compared with the lock file all the same."""
+    url = urllib.parse.urlsplit(download.get("url", ""))
+    if url.scheme != "file":
+        return download.get("archive_info", {}).get("hashes", {}).get("sha256")
+    with open(urllib.parse.unquote(url.path), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else hashlib.sha256(file.read()).hexdigest()
+
+
 def packages_of(report):
     with open(report, encoding="utf-8") as file:
         installed = json.load(file)["install"]
     for package in installed:
-        hashes = package.get("download_info", {}).get("archive_info", {}).get("hashes", {})
-        yield {"name": package["metadata"]["name"], "version": package["metadata"]["version"], "sha256": hashes.get("sha256")}
+        yield {"name": package["metadata"]["name"], "version": package["metadata"]["version"], "sha256": hash_of(package.get("download_info", {}))}
 
 
 def main():

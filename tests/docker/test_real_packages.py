@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of packages on a real engine: they are in an image that is made once, read-only, each apart from the others.
 By hand: scripts/with-engine tests/docker/test_real_packages.py"""
+import glob
+import hashlib
+import io
 import json
 import os
 import pathlib
@@ -9,6 +12,7 @@ import sys
 import tempfile
 import threading
 import urllib.parse
+import zipfile
 
 os.environ["CODE_EXECUTE_TEST_MODE"] = "docker"
 ROOT = pathlib.Path(__file__).parents[2]
@@ -17,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 import engine
 import made_package_sets
 import tap
+import upstream
 from engine import ask
 from modes import Provider, merged
 from provider import OK, Host
@@ -261,6 +266,73 @@ def test_a_waiting_interpreter_has_imported_them():
         tap.equal(completes(code, packages="ahead")["stdout"], "True\nTrue\n")
         tap.equal(completes("import sys; print('slow' in sys.modules)", packages=None)["stdout"], "False\n")
     under(merged(policy, {"pools": {"docker": {"ready": 1}}}), case)
+
+
+def wheel(name, text):
+    """The bytes of a wheel of one module."""
+    packed = io.BytesIO()
+    described = f"{name}-1.0.dist-info"
+    files = {f"{name}.py": text, f"{described}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+             f"{described}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+    files[f"{described}/RECORD"] = "".join(f"{path},,\n" for path in files) + f"{described}/RECORD,,\n"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return packed.getvalue()
+
+
+class Index(upstream.Handler):
+    """Of one wheel."""
+    WHEEL = wheel("built", "VALUE = 'built'\n")
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if self.path.startswith("/simple/built"):
+            self.answer(200, b'<a href="../../files/built-1.0-py3-none-any.whl">built-1.0-py3-none-any.whl</a>', "text/html")
+        else:
+            self.answer(200, self.WHEEL, "application/octet-stream")
+
+
+def with_pip():
+    """The machine's pip as files of an image whose Python is the machine's."""
+    [found, *_] = [*glob.glob("/usr/share/python-wheels/pip-*.whl"), None]
+    if not found:
+        raise tap.Skip("no wheel of pip on this machine (Debian: python3-pip-whl)")
+    with zipfile.ZipFile(found) as archive:
+        return {f"usr/lib/python3/dist-packages/{name}": archive.read(name) for name in archive.namelist()}
+
+
+def test_a_set_is_built_in_its_image():
+    served = upstream.Upstream(DIRECTORY)
+    served.server.RequestHandlerClass = Index
+    lock = DIRECTORY / "built.lock"
+    lock.write_text(f"built==1.0 --hash=sha256:{hashlib.sha256(Index.WHEEL).hexdigest()}\n")
+    policy = {"endpoints": {"index": {"base_url": served.url, "private": True, "ca_file": served.ca, "preset": "pip",
+                                      "allow": [{"methods": ["GET"], "paths": ["/**"]}]}},
+              "environments_directory": str(DIRECTORY / "environments"),
+              "environments": {"built": {"language": "python", "lock": str(lock), "endpoints": ["index"]}}}
+
+    def case():
+        status, answer = provider.prepare(environments={"action": "build", "name": "built"})
+        tap.equal(status, OK, answer)
+        [state] = answer["environments"]
+        tap.equal((state["state"], state.get("problem")), ("ready", None))
+        tap.equal((state["mode"], list(state["images"].values())), ("docker", [name]), state)
+        tap.true(served.asked, "the index was asked")
+        tap.equal(len(images_of(state["sha256"])), 1, "the image is there before the first run")
+        layers = pathlib.Path(state["path"], "layers")
+        layers.chmod(0o444)
+        provider.reset()
+        provider.use_policy(merged(policy, own))
+        tap.equal(completes("import built; print(built.VALUE, built.__file__)", "built")["stdout"], f"built {PLACE}/built.py\n")
+        tap.equal(len(images_of(state["sha256"])), 1)
+        error = run("import built", "built", image=engine.IMAGE)["error"]
+        tap.equal(error["code"], "environment_changed")
+
+    with engine.image_with(with_pip()) as name:
+        own = {"docker": {"images": {"python": name}, "offered": [engine.IMAGE]}}
+        under(merged(policy, own), case)
+        engine.none_left()
 
 
 def test_a_wheelhouse_cannot_be_shown():

@@ -88,14 +88,16 @@ static json_t *changes_of(const struct policy *policy, const struct policy_envir
         "ready", 0, "environment_without_network", "only_languages", "sessions", "max_total", 0);
 }
 
-static struct policy *load(const struct policy *policy, json_t *changes, struct error *error)
+static struct policy *load(const struct policy *policy, json_t *changes, bool with_packages,
+                           struct error *error)
 {
     json_auto_t *file = policy->patch ? json_deep_copy(policy->patch) : json_object();
     if (!file || !merge_patch(file, changes)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the policy of a build");
         return NULL;
     }
-    (void)json_object_del(file, "environments");
+    if (!with_packages)
+        (void)json_object_del(file, "environments");
     CLEANUP_FREE char *text = json_dumps(file, JSON_COMPACT);
     if (!text) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the policy of a build");
@@ -105,8 +107,8 @@ static struct policy *load(const struct policy *policy, json_t *changes, struct 
 }
 
 bool build_configure(const struct configuration *configuration,
-                     const struct policy_environment *environment, struct configuration *ret,
-                     struct error *error)
+                     const struct policy_environment *environment, bool with_packages,
+                     struct configuration *ret, struct error *error)
 {
     const char *name = environment_language_find(environment->language)->language;
     const struct policy_language *language = policy_find_language(configuration->policy, name);
@@ -120,7 +122,7 @@ bool build_configure(const struct configuration *configuration,
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the policy of a build");
         return false;
     }
-    struct policy *policy = load(configuration->policy, changes, error);
+    struct policy *policy = load(configuration->policy, changes, with_packages, error);
     if (!policy)
         return false;
     *ret = (struct configuration){.policy = policy, .mode = configuration->mode};

@@ -185,6 +185,24 @@ static void end_call(struct call **call)
     free(*call);
 }
 
+static bool pass(struct call *call, const struct configuration *configuration, const char *context,
+                 const char *input, struct build_host *files, struct error *error)
+{
+    const struct tool_host host = {
+        .struct_size = sizeof(host),
+        .abi_version = TOOL_ABI_VERSION,
+        .user = files,
+        .context_json = context,
+        .check_capability = grant,
+        .audit = keep_no_record,
+        .store_file = keep_file,
+    };
+    call_init(call, &host);
+    call->configuration = (struct configuration){.policy = policy_ref(configuration->policy),
+                                                 .mode = configuration->mode};
+    return gate_pass(call, "code_execute", input, error) && has_succeeded(call, error);
+}
+
 bool build_run(const struct configuration *configuration,
                const struct policy_environment *environment, const char *lock_text,
                size_t lock_length, struct build_output *ret, struct error *error)
@@ -199,18 +217,29 @@ bool build_run(const struct configuration *configuration,
                   "the lock file is no UTF-8 text, or there is no memory for it");
         return false;
     }
-    const struct tool_host host = {
-        .struct_size = sizeof(host),
-        .abi_version = TOOL_ABI_VERSION,
-        .user = &files,
-        .context_json = context,
-        .check_capability = grant,
-        .audit = keep_no_record,
-        .store_file = keep_file,
-    };
-    call_init(call, &host);
-    call->configuration = (struct configuration){.policy = policy_ref(configuration->policy),
-                                                 .mode = configuration->mode};
-    return gate_pass(call, "code_execute", input, error) && has_succeeded(call, error) &&
+    return pass(call, configuration, context, input, &files, error) &&
            take_image(call, ret, error) && take_files(&files, ret, error);
+}
+
+bool build_try(const struct configuration *configuration,
+               const struct policy_environment *environment, struct error *error)
+{
+    CLEANUP(clear_host) struct build_host files = {.archive = -1, .packages = -1};
+    CLEANUP(configuration_clear) struct configuration of_try = {0};
+    if (!sandbox_mode_row(configuration->mode)->packages_in_image)
+        return true;
+    json_auto_t *request = json_pack("{s:s, s:s, s:s}", "language",
+                                     environment_language_find(environment->language)->language,
+                                     "code", "0", "packages", environment->name);
+    CLEANUP_FREE char *input = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    CLEANUP(end_call) struct call *call = calloc(1, sizeof(*call));
+    if (!input || !call) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for a run with the packages");
+        return false;
+    }
+    if (build_configure(configuration, environment, true, &of_try, error) &&
+        pass(call, &of_try, "{}", input, &files, error))
+        return true;
+    error_add_context(error, "they are built, and a run cannot have them");
+    return false;
 }

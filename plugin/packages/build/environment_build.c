@@ -45,9 +45,10 @@ static bool build(const struct configuration *configuration,
     CLEANUP(build_output_clear) struct build_output output = {.archive = -1};
     return can_be_built(configuration, environment, error) &&
            package_set_read_lock(environment, lock_sha256, &lock, &lock_length, error) &&
-           build_configure(configuration, environment, &of_build, error) &&
+           build_configure(configuration, environment, false, &of_build, error) &&
            build_run(&of_build, environment, lock, lock_length, &output, error) &&
-           build_install(configuration, environment, lock_sha256, &output, error);
+           build_install(configuration, environment, lock_sha256, &output, error) &&
+           build_try(configuration, environment, error);
 }
 
 bool environment_build(const struct configuration *configuration,

@@ -20,10 +20,11 @@ bool environment_build(const struct configuration *configuration,
 
 /* The parts of it. */
 
-/* The configuration of the call: the one in force, with the rights and limits of a build. */
+/* The configuration of a call of ours: the one in force, with the rights and limits of a build.
+ * with_packages: its environments can be named. */
 bool build_configure(const struct configuration *configuration,
-                     const struct policy_environment *environment, struct configuration *ret,
-                     struct error *error);
+                     const struct policy_environment *environment, bool with_packages,
+                     struct configuration *ret, struct error *error);
 
 /* What the call leaves. */
 struct build_output {
@@ -38,6 +39,11 @@ void build_output_clear(struct build_output *output);
 bool build_run(const struct configuration *configuration,
                const struct policy_environment *environment, const char *lock_text,
                size_t lock_length, struct build_output *ret, struct error *error);
+
+/* Runs a program with the packages, where they become a part of an image: so the image is there
+ * ahead of the first run, and whoever may build has noted by what it is known. */
+bool build_try(const struct configuration *configuration,
+               const struct policy_environment *environment, struct error *error);
 
 /* Unpacks what a build has left, and puts the set in its place. about: the lock file's hash. */
 bool build_install(const struct configuration *configuration,

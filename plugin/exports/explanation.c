@@ -161,7 +161,8 @@ static void write_audited(struct json_draft *draft, const struct call *call)
 static bool add_request(json_t *object, const struct call *call)
 {
     char code_sha256[SHA256_HEX_LENGTH + 1];
-    bool has_image = sandbox_mode_row(call->configuration.mode)->has_images;
+    /* What only a call looks at belongs to the hash: the image's id, the content of packages. */
+    bool is_open = sandbox_mode_row(call->configuration.mode)->has_images || call->request.packages;
     const struct request *request = &call->request;
     json_auto_t *audited = drafted_json(call, write_audited);
     sha256_hex(request->code, request->code_length, code_sha256);
@@ -169,7 +170,7 @@ static bool add_request(json_t *object, const struct call *call)
     return json_object_update(object, audited) == 0 &&
            add(object, "code_sha256", json_string(code_sha256)) &&
            add(object, "code_bytes", json_integer((json_int_t)request->code_length)) &&
-           add(object, "request_sha256", text_or_null(has_image ? NULL : call->request_sha256)) &&
+           add(object, "request_sha256", text_or_null(is_open ? NULL : call->request_sha256)) &&
            add(object, "principal", text_or_null(call->context.principal));
 }
 

@@ -10,8 +10,7 @@
 
 #include "base/cleanup.h"
 #include "environments/system_packages.h"
-
-#define SYSTEM_NAME "system"
+#include "vocabulary/language.h"
 
 static const struct {
     const char *language;
@@ -57,7 +56,7 @@ static json_t *facts_of(const struct policy *policy, bool sandboxed, size_t inte
     CLEANUP(system_packages_clear) struct system_packages packages = {.count = 0};
     if (!system_packages_read(interpreters[interpreter].packages, &view, &packages))
         return NULL;
-    return json_pack("{s:s, s:s, s:o, s:b}", "name", SYSTEM_NAME, "language", language->name,
+    return json_pack("{s:s, s:s, s:o, s:b}", "name", ENVIRONMENT_SYSTEM, "language", language->name,
                      "packages", package_list(&packages), "complete", (int)!packages.is_cut);
 }
 

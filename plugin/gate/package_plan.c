@@ -147,7 +147,7 @@ bool package_plan(struct call *call, struct error *error)
     const char *name = call->request.packages;
     package_set_clear(&call->packages);
     call->environment = NULL;
-    if (!name || strcmp(name, PACKAGES_SYSTEM) == 0)
+    if (!name || strcmp(name, ENVIRONMENT_SYSTEM) == 0)
         return true;
     const struct policy_environment *environment = policy_find_environment(policy, name);
     if (!environment)

@@ -11,9 +11,6 @@
 #include "call/call.h"
 #include "json/json_text.h"
 
-/* The name by which a request may also name what the machine's own interpreter has. */
-#define PACKAGES_SYSTEM "system"
-
 /* Finds the set, ahead of the plan of the run. false with NOT_SUPPORTED, POLICY_DENIED or
  * ENVIRONMENT_CHANGED. */
 bool package_plan(struct call *call, struct error *error);

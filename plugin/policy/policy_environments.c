@@ -23,11 +23,13 @@
 
 static bool check_name(const struct json_place *place, const char *name)
 {
-    return endpoint_name_valid(name) ||
-           json_place_refuse(place,
-                             "must be an environment's name: a-z, 0-9 and \"-\", a letter first, "
-                             "at most %d bytes",
-                             ENDPOINT_NAME_LIMIT);
+    if (!endpoint_name_valid(name))
+        return json_place_refuse(place,
+                                 "must be an environment's name: a-z, 0-9 and \"-\", a letter "
+                                 "first, at most %d bytes",
+                                 ENDPOINT_NAME_LIMIT);
+    return strcmp(name, ENVIRONMENT_SYSTEM) != 0 ||
+           json_place_refuse(place, "this name means what the machine's interpreter has");
 }
 
 static bool check_module(const struct json_place *place, const char *name)

@@ -24,6 +24,9 @@ const struct language *languages_all(size_t *ret_count);
 /* The language of that name or alias (ASCII case is ignored), NULL where there is none. */
 const struct language *language_find(const char *name);
 
+/* In a request: no set, but what the machine's own interpreter has. */
+#define ENVIRONMENT_SYSTEM "system"
+
 /* The languages that sets of packages are for, in the order of environment_language_find(). */
 enum environment_language {
     ENVIRONMENT_PYTHON,

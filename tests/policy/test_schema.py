@@ -168,7 +168,9 @@ OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "x y
 OTHERS_BELOW = {"endpoints": [
     ["GET"], ["/a?b"], ["/."], ["host"], "https://a.b", "http://a.b", "https://A.b", "https://a.b.", "https://a.1", "https://0x1", "https://1",
     "https://127.1", "https://a.b/%2f", "https://a.b?c", "https://a.b:0", "https://[::ffff:1.2.3.4]", "https://[::01]", "https://169.254.169.254",
-    "a.b:443", "a:443", "1.2.3.4:443"]}
+    "a.b:443", "a:443", "1.2.3.4:443"],
+    "environments": ["javascript", ["numpy"], "/srv/a:b", {"system": {"language": "python", "lock": "/a"}}, {"Data": {"language": "python", "lock": "/a"}},
+                     {"data": {"language": "javascript", "lock": "/a", "prepare": ["x"]}}, {"data": {"language": "python", "lock": "/a"}}]}
 
 
 def near(value):

@@ -164,8 +164,8 @@ static const struct request_field fields[] = {
      .description =
          "Names of the operator's endpoints that the program may call, such as [\"github\"]. The "
          "environment variable CODE_EXECUTE_ENDPOINT_GITHUB has a base URL for plain HTTP; paths "
-         "go "
-         "behind it. Send no credentials: they are added outside. At most 16.",
+         "go behind it. Send no credentials: they are added outside. In a session name all that "
+         "its cells need in the first one, and in each cell those that it needs. At most 16.",
      .read = request_read_endpoints,
      .value = request_value_endpoints,
      .write = request_write_endpoints,

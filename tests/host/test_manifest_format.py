@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import node_packages
 import tap
@@ -90,6 +91,37 @@ class Rules(ManifestTest):
         for form in ("openai", "openai-strict", "anthropic", "gemini"):
             broken = [rule for rule in RULES[form] if not rule.kept("wild", "", WILD)]
             self.assertTrue(broken, form)
+
+
+class Environments(ManifestTest):
+    """What the machine's own interpreters have is for operators: no tool list for a model has it."""
+
+    def manifest(self, *words):
+        done = self.toolhost("manifest", *words, TOOLHOST_PLUGIN=CODE_EXECUTE)
+        return done, json.loads(done.stdout or "{}")
+
+    def test_they_are_in_the_manifest_alone(self):
+        environments = self.manifest()[1]["environments"]
+        self.assertEqual([(one["name"], one["language"]) for one in environments], [("system", "python"), ("system", "javascript")])
+        for form in FORMATS:
+            self.assertNotIn("environments", json.dumps(self.real_of(form)))
+        manifest = self.path("manifest.json", '{"tools": []}')
+        self.assertEqual(json.loads(self.toolhost("manifest", TOOLHOST_PLUGIN=SCRIPTED, SCRIPTED_MANIFEST=manifest).stdout), {"tools": []})
+
+    def test_they_are_those_of_the_policy(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write('{"only_languages": ["sh", "javascript"]}')
+            file.flush()
+            self.assertEqual([one["language"] for one in self.manifest("--policy", file.name)[1]["environments"]], ["javascript"])
+        self.assertNotIn("environments", self.manifest("--sandbox", "docker")[1])
+
+    def test_a_policy_that_is_refused_is_an_error(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write('{"nonsense": 1}')
+            file.flush()
+            done, printed = self.manifest("--policy", file.name)
+        self.assertEqual((done.returncode != 0, printed), (True, {}))
+        self.assertIn("nonsense", done.stderr.decode())
 
 
 class Ajv(ManifestTest):

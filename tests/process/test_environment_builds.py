@@ -81,7 +81,11 @@ def test_the_content_names_the_set():
 def test_each_package_s_hash_is_told():
     begin()
     [package] = build(provider, "data")["packages"]
-    tap.contains(place.lock("data").read_text(), f"sha256:{package['sha256']}")
+    text = place.lock("data").read_text()
+    tap.contains(text, f"sha256:{package['sha256']}")
+    # Of two the one that it has: a lock file has one for each machine.
+    place.write_lock("data", text.replace(" --hash", " \\\n    --hash=sha256:" + "0" * 64 + " \\\n    --hash"))
+    tap.equal(build(provider, "data")["packages"], [package])
 
 
 def test_environments_of_one_content_share_it():

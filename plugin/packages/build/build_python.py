@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tarfile
@@ -65,20 +66,41 @@ def pack(target):
                 archive.addfile(entry)
 
 
-def hash_of(download):
-    """pip tells none of a file in a directory, which it has compared with the lock file all the same."""
+def plain_name(name):
+    """As two spellings of it are compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def hashes_of_lock():
+    """Those that pip has compared files with: of each name a list."""
+    with open(LOCK, encoding="utf-8") as file:
+        text = re.sub(r"\\\r?\n", " ", file.read())
+    found = {}
+    for line in text.splitlines():
+        if name := re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", line):
+            found.setdefault(plain_name(name[1]), []).extend(re.findall(r"--hash[=\s]\s*sha256:([0-9a-f]{64})", line))
+    return found
+
+
+def hash_of(name, download, of_lock):
+    """pip tells the one that the index has told, and none of a file in a directory."""
+    told = download.get("archive_info", {}).get("hashes", {}).get("sha256")
+    if told or len(of_lock.get(plain_name(name), [])) == 1:
+        return told or of_lock[plain_name(name)][0]
     url = urllib.parse.urlsplit(download.get("url", ""))
     if url.scheme != "file":
-        return download.get("archive_info", {}).get("hashes", {}).get("sha256")
+        return None
     with open(urllib.parse.unquote(url.path), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else hashlib.sha256(file.read()).hexdigest()
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def packages_of(report):
     with open(report, encoding="utf-8") as file:
         installed = json.load(file)["install"]
+    of_lock = hashes_of_lock()
     for package in installed:
-        yield {"name": package["metadata"]["name"], "version": package["metadata"]["version"], "sha256": hash_of(package.get("download_info", {}))}
+        name = package["metadata"]["name"]
+        yield {"name": name, "version": package["metadata"]["version"], "sha256": hash_of(name, package.get("download_info", {}), of_lock)}
 
 
 def main():

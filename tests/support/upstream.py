@@ -80,12 +80,12 @@ class Server(http.server.ThreadingHTTPServer):
 class Upstream:
     """At .url (by address) and .name_url (localhost), with the authority's certificate at .ca; .asked is what came."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, handler=Handler):
         directory = pathlib.Path(directory)
         authority = Authority(directory / "upstream-ca", "upstream")
         own = authority.issue(directory / "upstream", "upstream", "serverAuth", "IP:127.0.0.1,DNS:localhost")
         self.ca = str(authority.certificate)
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", 0), handler)
         self.server.asked = self.asked = []
         self.server.repositories = self.repositories = directory / "repositories"
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -304,6 +304,10 @@ def sweep():
     tap.equal((told["removed"], told["left"], told["error"]), (0, 0, None), "containers")
 
 
+def with_packages(image, letter):
+    return {**image, "Config": {"Labels": {**image["Config"]["Labels"], "code-execute.packages": letter * 64}}}
+
+
 def test_images_that_nobody_needs_are_removed():
     ((_, image),) = made().items()
     guest = image["Config"]["Labels"]["code-execute.guest"]
@@ -318,12 +322,16 @@ def test_images_that_nobody_needs_are_removed():
              "without a base": like(25, base="sha256:d" + "9" * 63), "without a base, new": like(1, base="sha256:d" + "9" * 63),
              "base without a sense": like(25, base="x/../y"), "only half our labels": {**image, "Config": {"Labels": {"code-execute.base": "x"}},
                                                                                      "Created": now - 25 * HOUR}}
+    cases |= {f"packages {name}": with_packages(like(hours, **more), name[0]) for name, hours, more in (
+        ("a, a week ago", 169, {}), ("b, less than a week ago", 167, {}), ("b, second", 168, {}), ("c, another guest", 25, {"digest": "e" * 64}),
+        ("d, without a base", 25, {"base": "sha256:d" + "9" * 63}), ("e, named", 400, {"RepoTags": ["mine:1"]}), ("f, new", 1, {}))}
     ids = {f"sha256:d{number:063x}": name for number, name in enumerate(cases, 256)}
     with FakeEngine(socket_path, images={number: cases[name] for number, name in ids.items()}) as engine:
         sweep()
         left = {name for number, name in ids.items() if number in engine.images}
         tap.true(all("noprune=1" in path for step, path, _ in engine.requests if step == "discard"), "its base stays")
-    tap.equal(set(cases) - left, {"another guest", "of ours, second", "without a base", "base without a sense"})
+    tap.equal(set(cases) - left, {"another guest", "of ours, second", "without a base", "base without a sense", "packages a, a week ago",
+                                  "packages b, second", "packages c, another guest", "packages d, without a base"})
 
 
 def test_a_base_without_a_name_needs_no_image():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of packages on a real engine: they are in an image that is made once, read-only, each apart from the others.
 By hand: scripts/with-engine tests/docker/test_real_packages.py"""
+import atexit
 import glob
 import hashlib
 import io
@@ -67,8 +68,21 @@ def images():
     return {image["Id"]: image["Labels"]["code-execute.packages"] for image in json.loads(ask(f"/images/json?filters={DERIVED}"))}
 
 
+@atexit.register
+def remove_images():
+    """Another test of this engine counts those that are made from the test's image."""
+    provider.reset()
+    tap.within(lambda: not engine.containers(), 20)
+    for _ in range(4):  # those that others are made from come later
+        for identity in set(images()) - THERE:
+            ask(f"/images/{identity}?force=1&noprune=1", "DELETE")
+
+
 def images_of(sha256):
     return [identity for identity, own in images().items() if own == sha256]
+
+
+THERE = set(images())
 
 
 def under(policy, case):
@@ -266,6 +280,24 @@ def test_a_waiting_interpreter_has_imported_them():
         tap.equal(completes(code, packages="ahead")["stdout"], "True\nTrue\n")
         tap.equal(completes("import sys; print('slow' in sys.modules)", packages=None)["stdout"], "False\n")
     under(merged(policy, {"pools": {"docker": {"ready": 1}}}), case)
+
+
+def test_packages_of_javascript():
+    """A set of another language, in an image of its own interpreter."""
+    files = engine.files_of_node()
+    if not files:
+        raise tap.Skip("no Node in the machine's own directories of programs")
+    with engine.image_of(files) as name:
+        identity = json.loads(ask(f"/images/{name}/json"))["Id"]
+        module = {"node_modules/given/package.json": '{"name": "given", "main": "main.js"}', "node_modules/given/main.js": "exports.value = 'given';\n"}
+        policy, _ = package_sets.make(DIRECTORY, module, "javascript", "web", {identity: name})
+
+        def case():
+            request = {"language": "javascript", "code": "console.log(require('given').value, require.resolve('given'))", "packages": "web"}
+            output = provider.invoke(request, Host())[1]
+            tap.equal(output["stdout"], f"given {PLACE}/node_modules/given/main.js\n", output["error"] or output["stderr"])
+        under(merged(policy, {"docker": {"images": {"javascript": name}}}), case)
+        engine.none_left()
 
 
 def wheel(name, text):

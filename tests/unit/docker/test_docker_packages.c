@@ -126,7 +126,6 @@ START_TEST(the_archive_tells_the_hash_of_the_set)
         ck_assert_ptr_null(package_archive_sha256(archive));
         size_t count = read_all(archive, i == 0 ? first : bytes, pieces[i]);
         ck_assert_str_eq(package_archive_sha256(archive), expected);
-        ck_assert_uint_eq(package_archive_position(archive), count);
         ck_assert_uint_eq(count % TAR_BLOCK, 0);
         if (i == 0)
             length = count;

@@ -48,7 +48,6 @@ struct package_archive {
     size_t pending_offset;
     int file; /* whose bytes come next; -1 */
     uint64_t left;
-    uint64_t position;
     struct sha256 of_file;
     struct sha256 of_all;
     char sha256[SHA256_TEXT_LENGTH + 1];
@@ -360,18 +359,12 @@ ssize_t package_archive_read(struct package_archive *archive, void *bytes, size_
             break;
         length += (size_t)count;
     }
-    archive->position += length;
     return (ssize_t)length;
 }
 
 const struct error *package_archive_error(const struct package_archive *archive)
 {
     return &archive->error;
-}
-
-uint64_t package_archive_position(const struct package_archive *archive)
-{
-    return archive->position;
 }
 
 const char *package_archive_sha256(const struct package_archive *archive)

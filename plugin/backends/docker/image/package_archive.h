@@ -27,7 +27,5 @@ void package_archive_close(struct package_archive *archive);
 /* The next bytes; 0: there are no more. -1 with the error of package_archive_error(). */
 ssize_t package_archive_read(struct package_archive *archive, void *bytes, size_t capacity);
 const struct error *package_archive_error(const struct package_archive *archive);
-/* How many it has given so far. */
-uint64_t package_archive_position(const struct package_archive *archive);
 /* The hash that names a set of this content, once all is read; else NULL. */
 const char *package_archive_sha256(const struct package_archive *archive);

@@ -228,6 +228,18 @@ def test_a_changed_set_is_refused():
     tap.contains(refused[-1]["message"], "given/data.txt")
 
 
+def test_what_is_put_into_an_image_has_the_hash_of_the_set():
+    """Beyond what the gateway looks at: these are files as they were built, by their stamp, and not those of the set's name."""
+    wrong = "0123456789abcdef" * 4
+    policy, _ = made_package_sets.make(DIRECTORY, FILES, name="data", images=IMAGES, sha256=wrong)
+    error = under(policy, run)["error"]
+    tap.equal(error["code"], "environment_changed")
+    tap.contains(error["message"], "not the ones that were built")
+    tap.equal(images_of(wrong), [])
+    engine.none_left()
+    tap.equal([container for container in json.loads(ask("/containers/json?all=1")) if "code-execute-image" in container["Names"][0]], [])
+
+
 def test_a_set_of_another_image_is_refused():
     policy, _ = made(files={**FILES, "image.txt": "image"})
     with engine.image_with({"usr/local/share/more": b"more"}) as name:
@@ -290,7 +302,7 @@ def test_packages_of_javascript():
     with engine.image_of(files) as name:
         identity = json.loads(ask(f"/images/{name}/json"))["Id"]
         module = {"node_modules/given/package.json": '{"name": "given", "main": "main.js"}', "node_modules/given/main.js": "exports.value = 'given';\n"}
-        policy, _ = package_sets.make(DIRECTORY, module, "javascript", "web", {identity: name})
+        policy, _ = made_package_sets.make(DIRECTORY, module, "javascript", "web", {identity: name})
 
         def case():
             request = {"language": "javascript", "code": "console.log(require('given').value, require.resolve('given'))", "packages": "web"}

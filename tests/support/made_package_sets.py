@@ -7,6 +7,7 @@ import os
 import pathlib
 import secrets
 import shutil
+import struct
 
 TIME = 946684800  # what a build gives every file
 
@@ -44,9 +45,21 @@ def settle(content):
     os.utime(content, (TIME, TIME))
 
 
-def make(where, files, language="python", name="data", images=None):
+def stamp(content):
+    """What plugin/environments/tree_stamp.c makes of it."""
+    hashed = hashlib.sha256()
+    for path in (content, *entries(content)):
+        status = path.lstat()
+        hashed.update(b"" if path == content else os.fsencode(path.relative_to(content)))
+        times = [number for time in (status.st_mtime_ns, status.st_ctime_ns) for number in divmod(time, 10 ** 9)]
+        numbers = (status.st_mode, status.st_uid, status.st_ino, status.st_nlink, status.st_size, *times)
+        hashed.update(b"\0" + struct.pack("=9Q", *numbers))
+    return hashed.hexdigest()
+
+
+def make(where, files, language="python", name="data", images=None, sha256=None):
     """Makes a set of {path: text, or (target,) of a link} below the directory, built in those images ({id: name}) or in none. The policy
-    that has it, and its hash."""
+    that has it, and its hash. sha256: one that is not the content's."""
     where = pathlib.Path(where)
     all_sets = where / "environments"
     building = all_sets / f"building-{secrets.token_hex(3)}"
@@ -63,13 +76,13 @@ def make(where, files, language="python", name="data", images=None):
             place.chmod(0o755)
     settle(content)
     text = inventory(content)
-    sha256 = hashlib.sha256(text).hexdigest()
+    sha256 = sha256 or hashlib.sha256(text).hexdigest()
     lock = where / f"{name}.lock"
     lock.write_text(f"{name}==1\n")
     about = {"version": 1, "name": name, "language": language, "sha256": sha256, "lock_sha256": hashlib.sha256(lock.read_bytes()).hexdigest(),
              "mode": "docker" if images else "process", "bytes": 0, "files": len(files), "build_scripts": False, "built_at": 0, "runtime": "test"}
     (building / "inventory").write_bytes(text)
-    (building / "stamp").write_text("0" * 64 + "\n")
+    (building / "stamp").write_text(stamp(content) + "\n")
     (building / "environment.json").write_text(json.dumps(about))
     (building / "packages.json").write_text(json.dumps({"runtime": "test", "packages": [{"name": name, "version": "1", "sha256": None}]}))
     if images:

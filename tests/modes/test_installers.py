@@ -118,6 +118,14 @@ def test_what_is_there_already():
         tap.equal((output["exit_code"], output["stdout"], output["stderr"]), (0, f"Requirement already satisfied: {name} ({version})\n", ""), output)
     for wanted in (f"{name}==0.0.0.1", f"{name} no-such-thing", f"-r {name}"):
         tap.equal(run("sh", f"pip install {wanted}")["exit_code"], 1, wanted)
+    output = run("sh", f"pip install '{name}<{version}'")
+    tap.equal((output["exit_code"], output["stdout"], output["stderr"].splitlines()[0]),
+              (1, "", f"pip: cannot install {name}: {FIXED}. Trying again, or another installer, does not help."), output)
+    if modes.MODE == "process" and run("sh", "python3 -I -m pip --version")["exit_code"] == 0:  # elsewhere pip ends by an exception of its own
+        for command in ("pip", "python3 -m pip"):
+            output = run("sh", f"{command} install '{name}>={version}'")
+            tap.equal((output["exit_code"], output["stderr"]), (0, ""), output)
+            tap.contains(output["stdout"], "already satisfied")
     listed = re.search("^Python packages that are there: (.*?)(?: and [0-9]+ more.*)?\\.$", run("sh", "pip install no-such-thing")["stderr"], re.M)[1].split(", ")
     tap.equal(sorted(set(listed) - {name for name, _ in there}), [], "names that are none of Python's")
     tap.contains(listed, min((name for name, _ in there), key=str.lower))

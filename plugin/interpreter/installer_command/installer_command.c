@@ -3,6 +3,7 @@
 #include "interpreter/installer_command/installer_command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -105,6 +107,24 @@ static enum status pass_on(const struct own_place *own, const char *command, con
     return STATUS_NO_COMMAND;
 }
 
+/* pip compares versions; without an index it finds nothing else. Its words would lead nowhere. */
+static bool pip_is_satisfied(const struct own_place *own, const char *command, const char *python,
+                             int count, char **words)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        bool ready = nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0 &&
+                     dup2(nowhere, STDERR_FILENO) >= 0 && setenv("PIP_NO_INDEX", "1", 1) == 0 &&
+                     setenv("PIP_BREAK_SYSTEM_PACKAGES", "1", 1) == 0;
+        _exit(ready ? (int)pass_on(own, command, python, count, words) : STATUS_NO_COMMAND);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 /* What pip.py says of its interpreter, taken from the words; NULL: it has not called. */
 static const char *take_python(int *count, char **words)
 {
@@ -130,8 +150,14 @@ int installer_command(int count, char **words)
     request.installs = installer_installs(request.installer, count, words, &request.wanted);
     if (!request.installs && request.has_own)
         return pass_on(&own, command, python, count, words);
-    if (installer_is_satisfied(&request))
+    enum installer_verdict verdict = installer_judge(&request);
+    if (verdict == INSTALLER_CANNOT_TELL && request.has_own && request.installer->is_pip &&
+        pip_is_satisfied(&own, command, python, count, words))
+        verdict = INSTALLER_SATISFIED;
+    if (verdict == INSTALLER_SATISFIED) {
+        installer_tell_satisfied(&request);
         return STATUS_DONE;
+    }
     installer_explain(&request);
     return request.installs ? STATUS_NOT_INSTALLED : STATUS_NO_COMMAND;
 }

@@ -36,6 +36,7 @@ struct installer {
     const char *verbs; /* that install or search, each with a space on both sides; of two words
                           "first:second" */
     bool always;       /* installs whatever its first word is */
+    bool is_pip;
     bool without_word; /* installs without any word, too */
 };
 
@@ -53,8 +54,15 @@ struct installer_request {
     bool has_own;        /* the machine has that */
 };
 
-/* Python packages by name alone, or by the version that is there: then nothing is to be done, and
- * this says so on standard output. */
-bool installer_is_satisfied(const struct installer_request *request);
+enum installer_verdict {
+    INSTALLER_REFUSES,     /* something is not there */
+    INSTALLER_CANNOT_TELL, /* all is there, in versions that may not be those that are wanted */
+    INSTALLER_SATISFIED,   /* nothing is to be done */
+};
+
+/* Of Python packages by name alone, or with a version, and nothing else. */
+enum installer_verdict installer_judge(const struct installer_request *request);
+/* On standard output, what of the wanted is there. */
+void installer_tell_satisfied(const struct installer_request *request);
 /* On standard error. */
 void installer_explain(const struct installer_request *request);

@@ -40,43 +40,74 @@ static bool read_packages(enum installer_kind kind, struct system_packages *ret)
     return commands && copy && system_packages_read(kinds[kind].packages, &view, ret);
 }
 
-/* "NAME" or "NAME==VERSION", as it is there. */
-static const struct package_facts *find_satisfied(const struct system_packages *packages,
-                                                  const char *wanted)
+/* The length of its name, in front of a version and other conditions. */
+static size_t name_length(const char *wanted)
 {
-    char name[PACKAGE_NAME_LIMIT + 1];
-    size_t length = strcspn(wanted, "=");
-    const char *version = wanted[length] ? wanted + length : NULL;
-    if (length > PACKAGE_NAME_LIMIT || (version && strncmp(version, "==", 2) != 0))
-        return NULL;
-    (void)snprintf(name, sizeof(name), "%.*s", (int)length, wanted);
-    const struct package_facts *facts = system_packages_find(packages, PACKAGES_PYTHON, name);
-    return facts && (!version || strcmp(version + 2, facts->version) == 0) ? facts : NULL;
+    return strcspn(wanted, "=<>!~[;@ ");
 }
 
-bool installer_is_satisfied(const struct installer_request *request)
+/* The package of that name, as it is there. */
+static const struct package_facts *find_wanted(const struct system_packages *packages,
+                                               const char *wanted)
+{
+    char name[PACKAGE_NAME_LIMIT + 1];
+    if (name_length(wanted) > PACKAGE_NAME_LIMIT)
+        return NULL;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)name_length(wanted), wanted);
+    return system_packages_find(packages, PACKAGES_PYTHON, name);
+}
+
+static enum installer_verdict judge(const struct package_facts *facts, const char *wanted)
+{
+    const char *condition = wanted + name_length(wanted);
+    if (!facts)
+        return INSTALLER_REFUSES;
+    if (*condition == '\0')
+        return INSTALLER_SATISFIED;
+    if (strncmp(condition, "==", 2) != 0)
+        return *condition == '@' ? INSTALLER_REFUSES : INSTALLER_CANNOT_TELL;
+    return strcmp(condition + 2, facts->version) == 0 ? INSTALLER_SATISFIED : INSTALLER_CANNOT_TELL;
+}
+
+static bool changes_nothing(const char *option)
+{
+    static const char *const options[] = {"-q", "--quiet", "--user", "--break-system-packages"};
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        if (strcmp(option, options[i]) == 0)
+            return true;
+    return false;
+}
+
+void installer_tell_satisfied(const struct installer_request *request)
 {
     CLEANUP(system_packages_clear) struct system_packages packages = {.count = 0};
-    static const char *const ignored[] = {"-q", "--quiet", "--user", "--break-system-packages"};
-    char *const *word;
-    size_t count = 0;
-    if (request->installer->kind != INSTALLS_PYTHON || !request->installs ||
-        !read_packages(INSTALLS_PYTHON, &packages))
-        return false;
-    for (word = request->wanted; *word; word++) {
-        bool is_ignored = false;
-        for (size_t i = 0; i < COUNT_OF(ignored); i++)
-            is_ignored = is_ignored || strcmp(*word, ignored[i]) == 0;
-        if (!is_ignored && !find_satisfied(&packages, *word))
-            return false;
-        count += !is_ignored;
-    }
-    for (word = request->wanted; count > 0 && *word; word++) {
-        const struct package_facts *facts = find_satisfied(&packages, *word);
+    if (!read_packages(INSTALLS_PYTHON, &packages))
+        return;
+    for (char *const *word = request->wanted; *word; word++) {
+        const struct package_facts *facts =
+            changes_nothing(*word) ? NULL : find_wanted(&packages, *word);
         if (facts)
             (void)printf("Requirement already satisfied: %s (%s)\n", facts->name, facts->version);
     }
-    return count > 0;
+}
+
+enum installer_verdict installer_judge(const struct installer_request *request)
+{
+    CLEANUP(system_packages_clear) struct system_packages packages = {.count = 0};
+    enum installer_verdict verdict = INSTALLER_REFUSES;
+    size_t count = 0;
+    if (request->installer->kind != INSTALLS_PYTHON || !request->installs ||
+        !read_packages(INSTALLS_PYTHON, &packages))
+        return INSTALLER_REFUSES;
+    for (char *const *word = request->wanted; *word; word++) {
+        if (changes_nothing(*word))
+            continue;
+        enum installer_verdict of_word = judge(find_wanted(&packages, *word), *word);
+        if (of_word == INSTALLER_REFUSES)
+            return INSTALLER_REFUSES;
+        verdict = count++ == 0 || of_word == INSTALLER_CANNOT_TELL ? of_word : verdict;
+    }
+    return verdict;
 }
 
 /* Names that were asked for, without what a terminal or a reader would take for something else. */
@@ -84,7 +115,7 @@ static void print_wanted(char *const *wanted)
 {
     int shown = 0;
     for (; *wanted && shown < WANTED_SHOWN; wanted++) {
-        size_t length = strcspn(*wanted, "=<>!~[; ");
+        size_t length = (*wanted)[0] == '@' ? strlen(*wanted) : name_length(*wanted);
         char name[PACKAGE_NAME_LIMIT + 1];
         (void)snprintf(name, sizeof(name), "%.*s", (int)(length < 200 ? length : 200), *wanted);
         if (package_name_is_valid(name[0] == '@' ? name + 1 : name))

@@ -15,8 +15,8 @@
     "show search s find audit outdated "
 
 static const struct installer installers[] = {
-    {.name = "pip", .kind = INSTALLS_PYTHON, .verbs = PIP_VERBS},
-    {.name = "pip3", .kind = INSTALLS_PYTHON, .verbs = PIP_VERBS},
+    {.name = "pip", .kind = INSTALLS_PYTHON, .verbs = PIP_VERBS, .is_pip = true},
+    {.name = "pip3", .kind = INSTALLS_PYTHON, .verbs = PIP_VERBS, .is_pip = true},
     {.name = "uv",
      .kind = INSTALLS_PYTHON,
      .verbs = " add sync lock pip:install pip:sync pip:compile tool:install tool:run tool:upgrade "

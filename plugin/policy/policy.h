@@ -329,6 +329,8 @@ struct policy_verdict policy_decide(const struct policy *policy, struct rule_fac
 
 /* NULL where the policy does not offer it. */
 const struct policy_endpoint *policy_find_endpoint(const struct policy *policy, const char *name);
+/* The environments in words, a line each, "NAME (LANGUAGE): DESCRIPTION"; new. NULL: no memory. */
+char **policy_name_environments(const struct policy *policy);
 const struct policy_environment *policy_find_environment(const struct policy *policy,
                                                          const char *name);
 bool policy_allows_tool(const struct policy *policy, const char *name);

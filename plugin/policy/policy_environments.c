@@ -3,6 +3,7 @@
  * The policy's section "environments": sets of packages, of what lock file each is built, and where
  * a build takes the packages from. Pure code; runs in the gateway on the calling thread.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -141,4 +142,19 @@ const struct policy_environment *policy_find_environment(const struct policy *po
         if (strcmp(policy->environments[i].name, name) == 0)
             return &policy->environments[i];
     return NULL;
+}
+
+char **policy_name_environments(const struct policy *policy)
+{
+    CLEANUP(cleanup_string_list) char **lines = string_list_new(0);
+    for (size_t i = 0; lines && i < policy->environment_count; i++) {
+        const struct policy_environment *environment = &policy->environments[i];
+        char line[ENDPOINT_NAME_LIMIT + DESCRIPTION_LIMIT + 32];
+        (void)snprintf(line, sizeof(line), "%s (%s): %s", environment->name,
+                       environment_language_find(environment->language)->language,
+                       environment->description);
+        if (!string_list_append(&lines, line))
+            return NULL;
+    }
+    return TAKE_POINTER(lines);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 #include "call/call_limits.h"
 #include "result/result_member.h"
 #include "result/run_notes.h"
@@ -167,11 +168,22 @@ void result_settle(const struct call *call, const struct error *refusal, struct 
         name_signal(ended->signal, ret->signal);
 }
 
+/* What a program that misses a library could have; NULL: nothing. */
+static char **packages_to_name(const struct call *call)
+{
+    return sandbox_mode_row(call->configuration.mode)->packages_for
+               ? policy_name_environments(call->configuration.policy)
+               : NULL;
+}
+
 static void take_streams(struct call *call, struct result *result)
 {
     struct run_facts facts = {0};
-    if (result->has_ended)
+    CLEANUP(cleanup_string_list) char **environments = NULL;
+    if (result->has_ended) {
         facts = facts_of_run(call);
+        facts.environments = environments = packages_to_name(call);
+    }
     take_stream(call, &call->run.output, "stdout", &result->output, &facts.output);
     take_stream(call, &call->run.errors, "stderr", &result->errors, &facts.errors);
     if (result->has_ended)

@@ -11,7 +11,6 @@
 #include "base/string_list.h"
 #include "protocol/layers.h"
 #include "vocabulary/environment.h"
-#include "vocabulary/language.h"
 
 #define ENVIRONMENTS_TEXT 4096 /* bytes, for a program and whoever reads its output */
 
@@ -28,18 +27,16 @@ static bool copy_options(const struct wire_bytes *options, struct wire_bytes *re
     return ret->bytes != NULL;
 }
 
-/* For what answers in the place of pip and npm: a line each. */
+/* For what answers in the place of pip and npm: a line each, as far as they fit. */
 static bool name_environments(const struct policy *policy, char ***list)
 {
+    CLEANUP(cleanup_string_list) char **lines = policy_name_environments(policy);
     char text[ENVIRONMENTS_TEXT] = "";
     size_t length = 0;
-    for (size_t i = 0; i < policy->environment_count && length < sizeof(text); i++) {
-        const struct policy_environment *environment = &policy->environments[i];
-        length += (size_t)snprintf(
-            text + length, sizeof(text) - length, "%s (%s): %s\n", environment->name,
-            environment_language_find(environment->language)->language, environment->description);
-    }
-    return length == 0 || environment_set(list, "CODE_EXECUTE_PACKAGES", text, strlen(text));
+    for (char **line = lines; line && *line && length < sizeof(text); line++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s\n", *line);
+    return lines &&
+           (length == 0 || environment_set(list, "CODE_EXECUTE_PACKAGES", text, strlen(text)));
 }
 
 /* The lists that do not depend on the request; argv[0] only, the rest of argv is the caller's. */

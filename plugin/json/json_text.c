@@ -29,24 +29,40 @@ struct member {
 
 static bool write_value(struct json_draft *text, const json_t *value, size_t depth);
 
+/* Room for so many bytes more. */
+static bool reserve(struct json_draft *text, size_t length)
+{
+    if (text->capacity - text->length >= length)
+        return true;
+    size_t capacity = text->capacity == 0 ? FIRST_CAPACITY : text->capacity;
+    while (capacity - text->length < length) {
+        if (capacity > SIZE_MAX / 2)
+            return false;
+        capacity *= 2;
+    }
+    char *grown = realloc(text->bytes, capacity);
+    if (!grown)
+        return false;
+    text->bytes = grown;
+    text->capacity = capacity;
+    return true;
+}
+
 static bool append(struct json_draft *text, const char *bytes, size_t length)
 {
-    if (text->capacity - text->length < length) {
-        size_t capacity = text->capacity == 0 ? FIRST_CAPACITY : text->capacity;
-        while (capacity - text->length < length) {
-            if (capacity > SIZE_MAX / 2)
-                return false;
-            capacity *= 2;
-        }
-        char *grown = realloc(text->bytes, capacity);
-        if (!grown)
-            return false;
-        text->bytes = grown;
-        text->capacity = capacity;
-    }
+    if (!reserve(text, length))
+        return false;
     if (length > 0)
         memcpy(text->bytes + text->length, bytes, length);
     text->length += length;
+    return true;
+}
+
+static bool put(struct json_draft *text, char c)
+{
+    if (!reserve(text, 1))
+        return false;
+    text->bytes[text->length++] = c;
     return true;
 }
 
@@ -83,20 +99,36 @@ static bool write_escaped(struct json_draft *text, char c)
     return append(text, unicode, 6);
 }
 
-static bool write_string(struct json_draft *text, const char *bytes, size_t length)
+static bool is_plain(char c)
 {
-    if (!append(text, "\"", 1))
-        return false;
-    size_t plain = 0; /* start of the run of bytes that need no escape */
+    return (unsigned char)c >= 0x20 && c != '"' && c != '\\';
+}
+
+/* From the first byte on that needs an escape. */
+static bool write_escaped_rest(struct json_draft *text, const char *bytes, size_t length)
+{
+    size_t plain = 0; /* start of the run of bytes that need none */
     for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-        if (c >= 0x20 && c != '"' && c != '\\')
+        if (is_plain(bytes[i]))
             continue;
         if (!append(text, bytes + plain, i - plain) || !write_escaped(text, bytes[i]))
             return false;
         plain = i + 1;
     }
-    return append(text, bytes + plain, length - plain) && append(text, "\"", 1);
+    return append(text, bytes + plain, length - plain);
+}
+
+/* Most strings are short and need no escape, and there are some hundred in the texts of a call. */
+static bool write_string(struct json_draft *text, const char *bytes, size_t length)
+{
+    size_t i = 0;
+    if (length > SIZE_MAX - 2 || !reserve(text, length + 2))
+        return false;
+    text->bytes[text->length++] = '"';
+    for (char *to = text->bytes + text->length; i < length && is_plain(bytes[i]); i++)
+        to[i] = bytes[i];
+    text->length += i;
+    return (i == length || write_escaped_rest(text, bytes + i, length - i)) && put(text, '"');
 }
 
 static bool write_integer(struct json_draft *text, json_int_t value)
@@ -125,7 +157,7 @@ static bool write_real(struct json_draft *text, double value)
     size_t whole = strspn(digits, "-0123456789");
     size_t radix = strcspn(digits + whole, "0123456789eE");
     const char *rest = digits + whole + radix;
-    return append(text, digits, whole) && (*rest == 'e' || append(text, ".", 1)) &&
+    return append(text, digits, whole) && (*rest == 'e' || put(text, '.')) &&
            append(text, *rest ? rest : "0", *rest ? strlen(rest) : 1);
 }
 
@@ -134,14 +166,14 @@ static bool write_array(struct json_draft *text, const json_t *array, size_t dep
     size_t i;
     json_t *item;
 
-    if (!append(text, "[", 1))
+    if (!put(text, '['))
         return false;
     json_array_foreach(array, i, item)
     {
-        if ((i > 0 && !append(text, ",", 1)) || !write_value(text, item, depth + 1))
+        if ((i > 0 && !put(text, ',')) || !write_value(text, item, depth + 1))
             return false;
     }
-    return append(text, "]", 1);
+    return put(text, ']');
 }
 
 /* Order of UTF-16 code units. It is the order of UTF-8 bytes but for one thing: characters beyond
@@ -182,8 +214,8 @@ static struct member *sorted_members(json_t *object, size_t count)
 static bool write_member(struct json_draft *text, const struct member *member, bool first,
                          size_t depth)
 {
-    return (first || append(text, ",", 1)) && write_string(text, member->name, member->length) &&
-           append(text, ":", 1) && write_value(text, member->value, depth + 1);
+    return (first || put(text, ',')) && write_string(text, member->name, member->length) &&
+           put(text, ':') && write_value(text, member->value, depth + 1);
 }
 
 static bool write_sorted(struct json_draft *text, json_t *object, size_t depth)
@@ -229,9 +261,9 @@ static bool write_object(struct json_draft *text, const json_t *object, size_t d
     json_t *mutable = (json_t *)(uintptr_t)object;
     bool sorts = text->order == JSON_ORDER_SORTED || text->order == JSON_ORDER_SORTED_REAL;
     bool as_made = !sorts || is_sorted(mutable);
-    return append(text, "{", 1) &&
+    return put(text, '{') &&
            (as_made ? write_as_made(text, mutable, depth) : write_sorted(text, mutable, depth)) &&
-           append(text, "}", 1);
+           put(text, '}');
 }
 
 static bool write_value(struct json_draft *text, const json_t *value, size_t depth)
@@ -263,7 +295,7 @@ static bool write_value(struct json_draft *text, const json_t *value, size_t dep
 char *json_text(const json_t *value, enum json_order order)
 {
     struct json_draft text = {.order = order};
-    if (write_value(&text, value, 1) && append(&text, "", 1))
+    if (write_value(&text, value, 1) && put(&text, '\0'))
         return text.bytes;
     free(text.bytes);
     return NULL;
@@ -292,18 +324,18 @@ static bool is_first(const struct json_draft *draft)
 /* The comma before all but the first, and the name. */
 static bool begin(struct json_draft *draft, const char *name)
 {
-    return !draft->failed && (is_first(draft) || append(draft, ",", 1)) &&
-           (!name || (write_string(draft, name, strlen(name)) && append(draft, ":", 1)));
+    return !draft->failed && (is_first(draft) || put(draft, ',')) &&
+           (!name || (write_string(draft, name, strlen(name)) && put(draft, ':')));
 }
 
 void json_draft_open(struct json_draft *draft, const char *name, char bracket)
 {
-    draft->failed = !(begin(draft, name) && append(draft, &bracket, 1));
+    draft->failed = !(begin(draft, name) && put(draft, bracket));
 }
 
 void json_draft_close(struct json_draft *draft, char bracket)
 {
-    draft->failed = draft->failed || !append(draft, &bracket, 1);
+    draft->failed = draft->failed || !put(draft, bracket);
 }
 
 void json_draft_bytes(struct json_draft *draft, const char *name, const char *text, size_t length)
@@ -344,7 +376,7 @@ void json_draft_text(struct json_draft *draft, const char *name, const char *tex
 
 char *json_draft_take(struct json_draft *draft, size_t *ret_length)
 {
-    if (draft->failed || !append(draft, "", 1)) {
+    if (draft->failed || !put(draft, '\0')) {
         free(draft->bytes);
         *draft = (struct json_draft){.order = draft->order};
         return NULL;

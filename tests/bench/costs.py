@@ -267,10 +267,11 @@ def checkpoints(rounds=10, cells=10):
                 for contest, taken in list(zip(contests, times))[::-1 if number % 2 else 1]:
                     taken += contest(cells)
             plain, kept, without, bare = map(statistics.median, times)
-            undone = [timed_undo(keeper, first) for _ in range(rounds)]
+            undone, at_once = ([timed_undo(keeper, first, pause) for _ in range(rounds)] for pause in (SETTLE, 0))
             copied, back = zip(*(timed_copy(keeper, first) for _ in range(rounds)))
             told[heap] = {"checkpoint_ms": kept - plain, "fork_ms": bare - without, "ratio": (kept - plain) / (bare - without),
-                          "undo_ms": statistics.median(undone), "copy_ms": statistics.median(copied), "back_ms": statistics.median(back)}
+                          "undo_ms": statistics.median(undone), "undo_at_once_ms": statistics.median(at_once),
+                          "copy_ms": statistics.median(copied), "back_ms": statistics.median(back)}
     return told
 
 
@@ -303,9 +304,10 @@ def begin_and_write(gateway, first):
     return session
 
 
-def timed_undo(gateway, first):
-    """The sandbox is not stopped yet."""
+def timed_undo(gateway, first, pause):
+    """After a pause in seconds, in which the session is stopped. Without one, the next session's sandbox is made ready meanwhile."""
     session = begin_and_write(gateway, first)
+    time.sleep(pause)
     taken = timed(gateway, "\n", session, session_action="undo")[1]
     timed(gateway, "y = 1", session, session_action="end")
     return taken
@@ -422,8 +424,9 @@ def lines(told):
                f"{cell['session_private_bytes'] / MIB:.2f} MiB of its own and took {cell['session_processor_ms']:.2f} ms of processor time in {IDLE} s")
     for heap, cell in told.get("checkpoints", {}).items():
         yield (f"checkpoints: with {heap} MiB of heap one adds {cell['checkpoint_ms']:.2f} ms to a cell, a bare fork {cell['fork_ms']:.2f} ms "
-               f"(ours / bare {cell['ratio']:.2f}); undoing a cell takes {cell['undo_ms']:.2f} ms, copying the session {cell['copy_ms']:.2f} ms, "
-               f"and then a cell of the first one {cell['back_ms']:.2f} ms")
+               f"(ours / bare {cell['ratio']:.2f}); undoing a cell takes {cell['undo_ms']:.2f} ms, and "
+               f"{cell['undo_at_once_ms']:.2f} ms right behind the session's begin; copying the session "
+               f"{cell['copy_ms']:.2f} ms, and then a cell of the first one {cell['back_ms']:.2f} ms")
     if "charts" in told:
         yield ("charts: a line of {points} points that is shown adds {shown_ms:.1f} ms to a run, savefig() alone {saved_ms:.1f} ms "
                "(ours / alone {ratio:.2f}); its data is read in {read_ms:.2f} ms".format(**told["charts"]))

@@ -225,14 +225,14 @@ static void send_word(const struct broker_run *run, enum egress_word word, const
     (void)channel_send(run->events, &byte, sizeof(byte), order, order ? 1 : 0);
 }
 
-bool broker_begin_cell(struct broker_run *run, int order, int cancel_fd, struct error *error)
+bool broker_begin_cell(struct broker_run *run, int order, struct error *error)
 {
     if (run->events < 0) {
         error_set(error, ERROR_BACKEND_FAILED,
                   "the broker of endpoints has ended, and the session's endpoints with it");
     } else {
         send_word(run, EGRESS_WORD_CELL, &order);
-        if (await_ready(run->events, cancel_fd, run->generation, error))
+        if (await_ready(run->events, -1, run->generation, error))
             return true;
     }
     broker_run_close(run);

@@ -44,8 +44,9 @@ bool broker_register(const struct egress_order *order, int cancel_fd, struct bro
 void broker_end(struct broker_run *run, struct network_log *log);
 
 /* Of a session: what that order allows can be reached from now on. order: broker_order_seal(). On
- * failure nothing can be reached in the session any more, and it is as broker_register(). */
-bool broker_begin_cell(struct broker_run *run, int order, int cancel_fd, struct error *error);
+ * failure nothing can be reached in the session any more, and it is as broker_register(). Nobody
+ * cancels it, as that would cost the session its endpoints. */
+bool broker_begin_cell(struct broker_run *run, int order, struct error *error);
 /* Ends that. As broker_end() for the log; where it is incomplete, the session's registration is
  * closed. */
 void broker_end_cell(struct broker_run *run, struct network_log *log);

@@ -173,8 +173,7 @@ bool endpoints_begin_cell(struct call *call, struct error *error)
     CLEANUP_CLOSE int order = TAKE_FD(call->cell_endpoints);
     if (call->endpoint_count == 0 && run->events < 0)
         return true;
-    return broker_begin_cell(run, order, call->registration.cancel_fd, error) ||
-           fail_cell(call, error);
+    return broker_begin_cell(run, order, error) || fail_cell(call, error);
 }
 
 void endpoints_end_cell(struct call *call)

@@ -283,6 +283,17 @@ def test_a_broker_that_dies_during_a_cell():
     tap.true(any("broker" in note for note in result["notes"]), result["notes"])
 
 
+def test_a_cancelled_cell_leaves_the_session_its_endpoints():
+    session = begin()
+
+    def cancel_at_first_line(stream, data, length):
+        if length:
+            provider.cancel(7)
+    status, result = call("print(ask('open'), flush=True)\nwhile True: ask('open')", session, ["open"], of_call=host(call_id=7, on_output=cancel_at_first_line))
+    tap.equal((status, result["status"], result["session"]["state"]), (OK, "cancelled", "kept"), result)
+    tap.equal(printed("print(ask('open'))", session, ["open"]), "200\n")
+
+
 def test_cells_of_bash():
     session = begin(BASH_ASK + "ask open", language="bash")
     tap.equal(printed("ask open; ask github; echo \"$CODE_EXECUTE_ENDPOINT_OPEN\"", session, ["open"], language="bash"),

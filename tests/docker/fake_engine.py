@@ -160,11 +160,12 @@ class FakeEngine:
         first = reader.readline().decode().split()
         if len(first) < 3:
             return False
-        length = 0
+        length, chunked = 0, False
         while line := reader.readline().strip():
             name, _, value = line.partition(b":")
             length = int(value) if name.lower() == b"content-length" else length
-        body, (method, path) = reader.read(length), first[:2]
+            chunked |= name.lower() == b"transfer-encoding"
+        body, (method, path) = self.read_chunks(reader) if chunked else reader.read(length), first[:2]
         step = self.step_of(method, path, body)
         self.requests.append((step, path, body))
         if self.is_faulty(step) and not self.misbehave(connection, self.fault[1]):
@@ -179,6 +180,15 @@ class FakeEngine:
         text = b"" if answer is None else json.dumps(answer).encode()
         self.send(connection, f"HTTP/1.1 {status} x\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
         return True
+
+    @staticmethod
+    def read_chunks(reader):
+        pieces = []
+        while size := int(reader.readline() or b"0", 16):
+            pieces.append(reader.read(size))
+            reader.readline()
+        reader.readline()
+        return b"".join(pieces)
 
     @staticmethod
     def step_of(method, path, body):
@@ -309,10 +319,10 @@ class FakeEngine:
         config = json.loads(body)
         identity = f"sha256:d{next(self.numbers):063x}"
         layer = hashlib.sha256(b"foreign" * self.foreign + helper.get("archive", b"")).hexdigest()
-        base = self.describe_base(helper["asked"]["Image"])
+        base = self.images.get(helper["asked"]["Image"]) or self.describe_base(helper["asked"]["Image"])
         self.images[identity] = {**base, "Id": identity, "RepoTags": [], "RepoDigests": [],
                                  "Config": {**config, "Labels": {**helper["asked"]["Labels"], **config["Labels"]}},
-                                 "RootFS": {"Type": "layers", "Layers": [*LAYERS, f"sha256:{layer}"]}, **self.derived_lie}
+                                 "RootFS": {"Type": "layers", "Layers": [*base["RootFS"]["Layers"], f"sha256:{layer}"]}, **self.derived_lie}
         return 201, {"Id": identity}
 
     def answer_look(self, path, _):

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 import threading
@@ -209,7 +208,7 @@ def test_two_sets_side_by_side():
 def test_a_removed_set_is_refused():
     policy, sha256 = made(files={**FILES, "removed.txt": "removed"})
     under(policy, completes)
-    shutil.rmtree(made_package_sets.directory(policy, sha256))
+    made_package_sets.remove(made_package_sets.directory(policy, sha256))
     tap.equal(under(policy, run)["error"]["code"], "environment_changed")
     tap.equal(len(images_of(sha256)), 1)
 

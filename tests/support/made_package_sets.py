@@ -45,6 +45,14 @@ def settle(content):
     os.utime(content, (TIME, TIME))
 
 
+def remove(place):
+    """An ordinary user cannot remove what is in a directory that nobody may write to."""
+    for path in [place / "content", *entries(place / "content")]:
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)
+    shutil.rmtree(place)
+
+
 def stamp(content):
     """What plugin/environments/tree_stamp.c makes of it."""
     hashed = hashlib.sha256()
@@ -93,7 +101,7 @@ def make(where, files, language="python", name="data", images=None, sha256=None)
         for described in "environment.json", "packages.json", "image.json":
             if (building / described).exists():
                 (building / described).replace(there / described)
-        shutil.rmtree(building)
+        remove(building)
     else:
         building.rename(there)
     link = all_sets / f"{name}.{'docker' if images else 'process'}"

@@ -181,6 +181,20 @@ def test_the_advice_of_an_installer():
     tap.equal(run("python", captured)["notes"], [NO_INSTALLATION], "what a child said, on standard output")
 
 
+def test_a_missing_library_that_an_environment_has():
+    environments = {name: {"language": language, "lock": "/nowhere", "description": words} for name, language, words in (
+        ("data", "python", "pandas 3, ghostly-frames 2"), ("web", "javascript", "ghostly_frames"))}
+
+    def case():
+        [note] = run("python", "import ghostly_frames")["notes"]
+        tap.true("an environment that a request can name in packages: data" in note and "web" not in note, note)
+        [note] = run("python", "import ghostly_windows")["notes"]
+        tap.true("other environments, which a request can name in packages: data" in note, note)
+    if modes.MODE == "none":
+        raise tap.Skip("mode none has no packages")
+    provider.with_policy({"environments": environments}, case)
+
+
 def test_a_file_that_is_too_large():
     def case():
         output = run("python", "open('x', 'wb').write(bytes(2 << 20))")

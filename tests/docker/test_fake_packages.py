@@ -6,13 +6,14 @@ import pathlib
 import sys
 import tarfile
 import tempfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import made_package_sets
 import tap
-from engine_calls import REQUEST, asked, call, directory, provider, refusal, run, socket_path, timed, use_engine
+from engine_calls import REQUEST, asked, call, directory, provider, refusal, run, slow, socket_path, timed, use_engine
 from fake_engine import IMAGE, LAYERS, FakeEngine
-from provider import NOT_RUN
+from provider import NOT_RUN, OK, Host
 
 QUICK = ("close", "garbage", "short", "chunks", "headers", "huge", "404", "500", "html")
 CODES = ("backend_failed", "backend_unavailable", "sandbox_unavailable")
@@ -79,6 +80,29 @@ def test_an_engine_that_cannot_commit():
     for step, words in (("archive", "take the packages"), ("commit", "commit the image with the packages")):
         with FakeEngine(socket_path, (step, "500", 2)) as engine:
             refusal(engine, "backend_unavailable", f"docker refused to {words} (500): plan", request=NEEDED, more=policy)
+
+
+@slow
+def test_an_engine_that_hangs_ends():
+    """Longer than a run waits for its set-up otherwise, because all bytes have to go first."""
+    policy, _ = made({"slow.py": "1"})
+    with FakeEngine(socket_path, ("archive", "hang", 2)) as engine:
+        refusal(engine, "backend_failed", "in time", request=NEEDED, more=policy)
+
+
+def test_a_run_that_waits_can_be_cancelled():
+    policy, _ = made({"cancelled.py": "1"})
+    with FakeEngine(socket_path, ("archive", "hang", 2)) as engine:
+        use_engine(more=policy)
+        told = []
+        thread = threading.Thread(target=lambda: told.append(timed(NEEDED, Host(call_id=7))))
+        thread.start()
+        tap.eventually(lambda: asked(engine, "archive") == 2, "the bytes are there", 30)
+        tap.equal(provider.cancel(7), OK)
+        thread.join(20)
+        tap.equal(told and told[0][1]["status"], "cancelled", told)
+        provider.reset()
+        tap.equal((engine.containers, engine.helpers), ({}, {}), "containers left")
 
 
 def test_other_bytes_are_never_committed():

@@ -14,6 +14,10 @@
 #define REFUSAL_BEGIN 70 /* bytes of an engine's message */
 #define REFUSAL_END   100
 #define UPLOAD_PIECE  262144L
+/* Without a byte in either direction, until an upload is given up: an engine unpacks it as it
+ * comes.
+ */
+#define UPLOAD_STILL_S 30L
 
 struct engine_call {
     CURLM *client;
@@ -129,6 +133,8 @@ static CURLcode configure_upload(struct engine_call *call)
     SET(CURLOPT_FRESH_CONNECT, 1L);
     SET(CURLOPT_UPLOAD, 1L);
     SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_PIECE);
+    SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    SET(CURLOPT_LOW_SPEED_TIME, UPLOAD_STILL_S);
     SET(CURLOPT_READFUNCTION, read_body);
     SET(CURLOPT_READDATA, (void *)call);
     return result;

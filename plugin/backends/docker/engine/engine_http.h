@@ -54,7 +54,8 @@ struct engine_request {
     const char *body;             /* JSON, NULL: none */
     const unsigned char *archive; /* a tar archive instead; NULL: none */
     size_t archive_length;
-    engine_read *read;   /* gives the bytes of an archive of any length instead; NULL: none */
+    engine_read *read;   /* gives the bytes of an archive of any length instead, and the call fails
+                            where nothing moves for half a minute; NULL: none */
     uint64_t timeout_ms; /* 0: no limit */
     bool connection;     /* connect only: method, path and body are not used */
     engine_line *line;   /* NULL: the answer is kept whole; else only its last, incomplete line */

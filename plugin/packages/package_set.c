@@ -213,7 +213,7 @@ static bool check_origin(const struct policy_environment *environment,
     }
     if (!has_text(about, "sha256", set->sha256) || !has_text(about, "language", language))
         return refuse(environment, error, "is not what was built under that name");
-    if (!has_text(about, "lock_sha256", lock))
+    if (!json_object_get(json_object_get(about, "locks"), lock))
         return refuse(environment, error, "was built from another lock file");
     return environment->sha256[0] == '\0' || strcmp(environment->sha256, set->sha256) == 0 ||
            refuse(environment, error, "is not the one whose \"sha256\" the policy names");

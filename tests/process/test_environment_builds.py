@@ -96,6 +96,20 @@ def test_environments_of_one_content_share_it():
     tap.equal((output("data"), output("same"), len(place.sets())), ("1", "1", 1))
 
 
+def test_lock_files_of_one_content_are_all_good():
+    """What was built from one is not in the way of what was built from the other, and a third one is still another one."""
+    begin()
+    place.environments["more"] = {**place.environments["data"], "lock": str(place.lock("more"))}
+    place.write_lock("more", "# the same, in other words\n" + place.lock("data").read_text())
+    use()
+    tap.equal(build(provider, "data")["sha256"], build(provider, "more")["sha256"])
+    tap.equal([output("data"), output("more")], ["1", "1"])
+    place.write_lock("more", "# once more\n" + place.lock("data").read_text())
+    _, result = provider.invoke({"language": "python", "code": "1", "packages": "more"}, Host())
+    tap.equal(result["error"]["code"], "environment_changed", result)
+    tap.equal(output("data"), "1")
+
+
 def test_nobody_can_write_to_it():
     begin()
     build(provider, "data")

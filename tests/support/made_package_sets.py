@@ -88,6 +88,7 @@ def make(where, files, language="python", name="data", images=None, sha256=None)
     lock = where / f"{name}.lock"
     lock.write_text(f"{name}==1\n")
     about = {"version": 1, "name": name, "language": language, "sha256": sha256, "lock_sha256": hashlib.sha256(lock.read_bytes()).hexdigest(),
+             "locks": {hashlib.sha256(lock.read_bytes()).hexdigest(): True},
              "mode": "docker" if images else "process", "bytes": 0, "files": len(files), "build_scripts": False, "built_at": 0, "runtime": "test"}
     (building / "inventory").write_bytes(text)
     (building / "stamp").write_text(stamp(content) + "\n")

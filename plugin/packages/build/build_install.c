@@ -18,6 +18,8 @@
 #include "packages/package_set.h"
 #include "vocabulary/language.h"
 
+#define LOCKS_MOST 200 /* that a set remembers to have come from */
+
 /* A set under construction. */
 struct building {
     char path[PATH_MAX]; /* "": none, or it has got its name */
@@ -86,16 +88,31 @@ static bool write_json(int directory, const char *name, json_t *value, struct er
     return true;
 }
 
+/* The lock files that this content has come from: this one, and those of a set that is there. */
+static json_t *locks_of(const char *path, const char *lock_sha256)
+{
+    struct error ignored;
+    json_auto_t *known = package_set_about(path, &ignored);
+    const json_t *before = json_object_get(known, "locks");
+    json_auto_t *locks = json_object();
+    if ((json_object_size(before) > 0 && json_object_size(before) < LOCKS_MOST &&
+         json_object_update(locks, (json_t *)(uintptr_t)before) != 0) ||
+        json_object_set_new(locks, lock_sha256, json_true()) != 0)
+        return NULL;
+    return json_incref(locks);
+}
+
 static json_t *about_of(const struct configuration *configuration,
-                        const struct policy_environment *environment, const char *lock_sha256,
-                        const struct build_output *output, json_t *installed)
+                        const struct policy_environment *environment, const char *path,
+                        const char *lock_sha256, const struct build_output *output,
+                        json_t *installed)
 {
     return json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:b, s:I, s:O}", "version", 1, "name",
+        "{s:i, s:s, s:s, s:s, s:s, s:o, s:O, s:O, s:O, s:b, s:I, s:O}", "version", 1, "name",
         environment->name, "language", environment_language_find(environment->language)->language,
         "mode", sandbox_mode_row(configuration->mode)->packages_for, "lock_sha256", lock_sha256,
-        "sha256", json_object_get(installed, "sha256"), "bytes",
-        json_object_get(installed, "bytes"), "files", json_object_get(installed, "files"),
+        "locks", locks_of(path, lock_sha256), "sha256", json_object_get(installed, "sha256"),
+        "bytes", json_object_get(installed, "bytes"), "files", json_object_get(installed, "files"),
         "build_scripts", environment->build_scripts, "built_at", (json_int_t)time(NULL), "runtime",
         json_object_get(output->packages, "runtime"));
 }
@@ -246,7 +263,7 @@ bool build_install(const struct configuration *configuration,
         errno = ENAMETOOLONG;
         return fail(error, "cannot name", sha256);
     }
-    json_auto_t *about = about_of(configuration, environment, lock_sha256, output, installed);
+    json_auto_t *about = about_of(configuration, environment, path, lock_sha256, output, installed);
     return describe(&building, about, output->packages, error) &&
            describe_images(&building, path, output->images, error) &&
            settle(configuration, environment, sha256, &building, error);

@@ -200,6 +200,18 @@ static void end_calls(struct loop *loop)
     close_fd(TAKE_FD(loop->cell.tools_fd));
 }
 
+/* Mostly a value comes ahead of the cell's end. The interpreter has the cell by then, so the pipes
+ * of the last one have ended; and while it goes on, nobody waits for us. */
+static void take_results(struct loop *loop)
+{
+    struct backend_run *last = &loop->session->backend;
+    (void)run_drain_results(&loop->drain);
+    if (last->stdout_fd >= 0)
+        (void)take_late(&last->stdout_fd, &loop->late[0]);
+    if (last->stderr_fd >= 0)
+        (void)take_late(&last->stderr_fd, &loop->late[1]);
+}
+
 static bool poll_once(struct loop *loop, struct error *error)
 {
     struct backend_run *last = &loop->session->backend;
@@ -240,7 +252,7 @@ static bool poll_once(struct loop *loop, struct error *error)
     if (entries[LOOP_STDERR].revents != 0)
         (void)run_drain_stream(&loop->drain, &loop->cell.stderr_fd, &loop->run->errors);
     if (entries[LOOP_RESULTS].revents != 0)
-        (void)run_drain_results(&loop->drain);
+        take_results(loop);
     serve_calls(loop);
     if (entries[LOOP_EVENTS].revents != 0)
         return take_event(loop, error);

@@ -81,10 +81,14 @@ def begin(files=None, ready=0, **more):
     return state
 
 
-def run(code, packages="data", **more):
+def run_result(code, packages="data", **more):
     status, result = provider.invoke({"language": "python", "code": code, **({"packages": packages} if packages else {}), **more}, Host())
     tap.equal((status, result["error"], result["exit_code"]), (OK, None, 0), result)
-    return result["stdout"].strip()
+    return result
+
+
+def run(code, packages="data", **more):
+    return run_result(code, packages, **more)["stdout"].strip()
 
 
 def markers():
@@ -235,6 +239,41 @@ def test_one_that_is_prepared_is_of_the_content():
     tap.true(wheel, "another lock file")
     build(provider, "data")
     tap.equal(run("import answer; print(answer.value)"), "new")
+
+
+def resident(pid):
+    return next(int(line.split()[1]) << 10 for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("RssAnon:"))
+
+
+def large_ones():
+    found = []
+    for pid in waiting.waiting():
+        try:
+            found += [pid] if resident(pid) > 24 << 20 else []
+        except (OSError, StopIteration):
+            continue
+    return found
+
+
+def test_the_pool_s_memory_holds():
+    """Each that waits has 24 MiB of its own: with 64 MiB for all, no more than two wait for long."""
+    if os.geteuid() != 0:
+        raise tap.Skip("takes root to look at a backend's processes")
+    begin({"large.py": "held = bytearray(24 << 20)\nheld[::4096] = b'x' * len(held[::4096])\n"}, prepare=["large"])
+
+    def waiting_with(memory_bytes):
+        provider.reset()
+        pool = {"ready": 4, "most": 4, "memory_bytes": memory_bytes}
+        tap.equal(provider.use_policy(merged(place.policy(), {"pools": {"process": pool}})), OK)
+        for _ in range(3):
+            layers = run_result("import large; print(len(large.held))")["isolation"]["details"]
+        if not layers["cgroup_memory"]:
+            raise tap.Skip("no control group counts memory here")
+    waiting_with(1 << 30)
+    tap.eventually(lambda: len(large_ones()) == 4, "the control: as many as the policy wants", 60)
+    waiting_with(64 << 20)
+    tap.eventually(lambda: len(large_ones()) == 2, "as many as fit", 60)
+    tap.true(provider.pool()[1]["python"]["memory_bytes"] <= 64 << 20, provider.pool())
 
 
 BACKEND = "import zipfile, json\n" + ATTEMPT + """

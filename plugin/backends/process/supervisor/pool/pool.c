@@ -16,6 +16,7 @@
 
 #define RETRY_US       (UINT64_C(1) * 1000000)
 #define FAILURES_LIMIT 3
+#define SETTLING_US    UINT64_C(2000000) /* in which an interpreter imports its modules, mostly */
 #define PERIODS        4 /* of demand in the time after which an unused warm pool is emptied */
 
 bool pool_open(struct pool *ret, struct run_environment *environment, struct reaper *reaper)
@@ -268,8 +269,18 @@ uint32_t pool_kind(const struct warm_pool *warm_pool)
                                           : warm_pool->template.interpreter.kind;
 }
 
-/* The memory of one sandbox of the warm pool: as counted, and at least the usual amount, which new
- * ones have not reached yet. */
+static uint64_t smaller_of(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+static uint64_t larger_of(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+/* The memory of one sandbox of the warm pool: at least the usual amount, which new ones have not
+ * reached yet. The least that is counted, because the first reader of a file is charged for it. */
 static uint64_t memory_of_one(const struct warm_pool *warm_pool)
 {
     static const uint64_t usual[RUN_INTERPRETER_COUNT] = {
@@ -277,18 +288,25 @@ static uint64_t memory_of_one(const struct warm_pool *warm_pool)
         [RUN_INTERPRETER_PYTHON] = UINT64_C(8) << 20,
         [RUN_INTERPRETER_NODE] = UINT64_C(48) << 20,
     };
-    uint32_t kind = pool_kind(warm_pool);
-    uint64_t counted = warm_pool->first ? cgroup_memory(&warm_pool->first->cgroup) : 0;
-    return counted > usual[kind] ? counted : usual[kind];
+    uint64_t least = warm_pool->first ? UINT64_MAX : 0;
+    for (const struct sandbox_handle *process = warm_pool->first; process; process = process->next)
+        least = smaller_of(least, cgroup_memory(&process->cgroup));
+    return larger_of(least, usual[pool_kind(warm_pool)]);
+}
+
+static uint64_t held_memory(const struct pool *pool)
+{
+    uint64_t held = 0;
+    for (size_t i = 0; i < WARM_POOLS; i++)
+        held += pool->warm_pools[i].count * pool->warm_pools[i].memory_bytes;
+    return held;
 }
 
 /* Of each kind there may be one, whatever it holds. */
 static bool has_memory_for(const struct pool *pool, const struct warm_pool *warm_pool)
 {
-    uint64_t held = warm_pool->memory_bytes;
-    for (size_t i = 0; i < WARM_POOLS; i++)
-        held += pool->warm_pools[i].count * pool->warm_pools[i].memory_bytes;
-    return warm_pool->count == 0 || pool->memory_limit == 0 || held <= pool->memory_limit;
+    return warm_pool->count == 0 || pool->memory_limit == 0 ||
+           held_memory(pool) + warm_pool->memory_bytes <= pool->memory_limit;
 }
 
 static struct warm_pool *short_warm_pool(struct pool *pool, bool busy, uint64_t now)
@@ -399,7 +417,9 @@ void pool_fill(struct pool *pool, bool busy, uint64_t now)
     sandbox_handle_limit(process, &warm_pool->limits);
     watch_fd(pool, process->report);
     put_ready(warm_pool, process);
-    warm_pool->memory_bytes = memory_of_one(warm_pool);
+    /* What one has held before says more than what a new one holds at once. */
+    warm_pool->memory_bytes = larger_of(warm_pool->memory_bytes, memory_of_one(warm_pool));
+    warm_pool->settled_us = now + SETTLING_US;
 }
 
 static void discard_stirring(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
@@ -431,6 +451,8 @@ static uint64_t next_of_warm_pool(const struct warm_pool *warm_pool, uint64_t no
 {
     uint64_t next =
         earlier_us(warm_pool->used_us + warm_pool->idle_us, warm_pool->size.period_end_us);
+    if (warm_pool->settled_us > 0)
+        next = earlier_us(next, warm_pool->settled_us);
     if (warm_pool->not_before_us > now) /* the retry after a failure */
         next = earlier_us(next, warm_pool->not_before_us);
     if (warm_pool->trial)
@@ -456,6 +478,21 @@ static void shrink_warm_pool(const struct pool *pool, struct warm_pool *warm_poo
     }
 }
 
+/* Several may have been made before the first had imported its modules, and held their memory. */
+static void look_at_memory(const struct pool *pool, struct warm_pool *warm_pool)
+{
+    warm_pool->settled_us = 0;
+    if (warm_pool->count == 0)
+        return;
+    warm_pool->memory_bytes = memory_of_one(warm_pool);
+    while (warm_pool->count > 1 && pool->memory_limit > 0 &&
+           held_memory(pool) > pool->memory_limit) {
+        struct sandbox_handle *process = take_oldest(warm_pool);
+        if (process)
+            discard_sandbox(pool, process);
+    }
+}
+
 uint64_t pool_expire(struct pool *pool, uint64_t now)
 {
     uint64_t next = 0;
@@ -471,6 +508,7 @@ uint64_t pool_expire(struct pool *pool, uint64_t now)
             look_at_trial(pool, warm_pool, now);
             look_at_fork_server(pool, warm_pool, now);
             shrink_warm_pool(pool, warm_pool, now);
+            look_at_memory(pool, warm_pool);
         }
         next = earlier_us(next, next_of_warm_pool(warm_pool, now));
     }

@@ -22,6 +22,7 @@ struct warm_pool {
     struct run_limits limits; /* of the last run, and of the next one most likely */
     struct warm_pool_size size;
     uint64_t memory_bytes;              /* that one of them holds, as far as it is known */
+    uint64_t settled_us;                /* when the last one holds what it will; 0: looked at */
     uint64_t idle_us;                   /* unused for so long it is emptied */
     uint64_t used_us;                   /* when it was last asked for */
     uint64_t not_before_us;             /* after a failure: the next attempt */

@@ -31,14 +31,7 @@ provider = Provider(POLICY)
 
 
 def build(name):
-    """In process mode by this gateway; otherwise by another one in process mode, which can show a build its wheels. The set is for both."""
-    if MODE == "process":
-        return package_sets.build(provider, name)
-    policy = {key: value for key, value in merged(POLICY, place.policy()).items() if key != "process"}
-    with gateway("import package_sets\nprovider = Provider(json.loads(sys.argv[1]))\n"
-                 "print(json.dumps(package_sets.build(provider, sys.argv[2])))\n",
-                 arguments=[json.dumps(policy), name], env={**os.environ, "CODE_EXECUTE_TEST_MODE": "process"}) as process:
-        return json.loads(process.communicate()[0])
+    return package_sets.build(provider, name)
 
 
 digests = {name: build(name)["sha256"] for name in ("data", "other")}

@@ -48,15 +48,33 @@ static json_t *endpoints_of(const struct policy_environment *environment)
     return json_incref(endpoints);
 }
 
-/* Without options that would have the program begin by code of ours. */
-static json_t *language_of(const struct policy_language *language)
+/* pip fails where one of them is there and cannot be read. */
+static char *const read_by_pip[] = {"/etc/debian_version", "/etc/mime.types", NULL};
+
+static bool append_all(json_t *list, char *const *texts)
+{
+    for (; texts && *texts; texts++)
+        if (json_array_append_new(list, json_string(*texts)) != 0)
+            return false;
+    return true;
+}
+
+/* Without options that would have the program begin by code of ours. It sees the directory of
+ * packages where that is, which each mode can show. */
+static json_t *language_of(const struct policy_environment *environment,
+                           const struct policy_language *language)
 {
     bool is_python = strcmp(language->name, "python") == 0;
+    char *const wheelhouse[] = {environment->wheelhouse, NULL};
     json_auto_t *argv = json_pack("[s]", language->argv[0]);
+    json_auto_t *read_only = json_array();
     if ((is_python && json_array_append_new(argv, json_string("-I")) != 0) ||
-        json_array_append_new(argv, json_string("{file}")) != 0)
+        json_array_append_new(argv, json_string("{file}")) != 0 ||
+        !append_all(read_only, language->read_only) || !append_all(read_only, read_by_pip) ||
+        !append_all(read_only, wheelhouse))
         return NULL;
-    return json_pack("{s:{s:O, s:n}}", language->name, "argv", argv, "limits");
+    return json_pack("{s:{s:O, s:O, s:n}}", language->name, "argv", argv, "read_only", read_only,
+                     "limits");
 }
 
 /* What the gateway's runs may have, its sessions' too, keeps no build waiting. */
@@ -70,22 +88,18 @@ static uint64_t memory_total(const struct policy *policy,
 static json_t *changes_of(const struct policy *policy, const struct policy_environment *environment,
                           const struct policy_language *language)
 {
-    json_auto_t *workspaces = json_array();
-    if (environment->wheelhouse &&
-        json_array_append_new(workspaces, json_string(environment->wheelhouse)) != 0)
-        return NULL;
     return json_pack(
         "{s:{s:s, s:[]}, s:[s, s, s, s, s], s:{s:{s:n}, s:n, s:n}, s:o, s:o, s:o, s:I,"
-        " s:{s:O}, s:{s:{s:i, s:I, s:I, s:i}}, s:{s:{s:i}, s:{s:i}}, s:{}, s:n, s:{s:i}}",
+        " s:{s:{s:i, s:I, s:I, s:i}}, s:{s:{s:i}, s:{s:i}}, s:{}, s:n, s:{s:i}}",
         "approval", "default", "allow", "rules", "capabilities", "sandbox.exec",
         "sandbox.exec.files", "sandbox.exec.endpoints", "sandbox.exec.limits.extended",
         "sandbox.exec.mode.unprivileged", "content_checks", "languages", language->name, "host",
         "command", "endpoints", endpoints_of(environment), "limits", limits_of(environment),
-        "languages", language_of(language), "memory_total_bytes",
-        (json_int_t)memory_total(policy, environment), "workspace", "below", workspaces, "files",
-        "out", "max_files", 4, "file_bytes", (json_int_t)ARCHIVE_LIMIT, "total_bytes",
-        (json_int_t)ARCHIVE_LIMIT, "inline_bytes", 0, "pools", "process", "ready", 0, "docker",
-        "ready", 0, "environment_without_network", "only_languages", "sessions", "max_total", 0);
+        "languages", language_of(environment, language), "memory_total_bytes",
+        (json_int_t)memory_total(policy, environment), "files", "out", "max_files", 4, "file_bytes",
+        (json_int_t)ARCHIVE_LIMIT, "total_bytes", (json_int_t)ARCHIVE_LIMIT, "inline_bytes", 0,
+        "pools", "process", "ready", 0, "docker", "ready", 0, "environment_without_network",
+        "only_languages", "sessions", "max_total", 0);
 }
 
 static struct policy *load(const struct policy *policy, json_t *changes, bool with_packages,

@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import urllib.parse
 
-LOCK, ARCHIVE, PACKAGES, WHEELHOUSE = "requirements.txt", "environment.tar", "packages.json", "/work"
+LOCK, ARCHIVE, PACKAGES = "requirements.txt", "environment.tar", "packages.json"
 TIME = 946684800  # 2000-01-01: the archives of packages have times from 1980 on
 
 
@@ -25,7 +25,7 @@ def install(target, settings, report):
     if not settings["build_scripts"]:
         command += ["--only-binary", ":all:"]
     if settings["wheelhouse"]:
-        command += ["--no-index", "--find-links", WHEELHOUSE]
+        command += ["--no-index", "--find-links", settings["wheelhouse"]]
     return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
 
 
@@ -37,6 +37,10 @@ def walk(target):
             yield os.path.join(directory, name)
 
 
+def compile_all(target, workers):
+    compileall.compile_dir(target, quiet=2, force=True, workers=workers, stripdir=target, prependdir="/")
+
+
 def settle(target):
     """One time for all, and bytecode that goes with it."""
     for path in walk(target):
@@ -45,7 +49,9 @@ def settle(target):
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         saved, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), nowhere, nowhere
         try:
-            compileall.compile_dir(target, quiet=2, force=True, workers=os.cpu_count() or 1, stripdir=target, prependdir="/")
+            compile_all(target, os.cpu_count() or 1)
+        except OSError:  # no semaphores, without namespaces
+            compile_all(target, 1)
         finally:
             sys.stdout, sys.stderr = saved
     for path in walk(target):

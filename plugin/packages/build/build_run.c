@@ -78,8 +78,8 @@ static json_t *request_of(const struct policy_environment *environment, const ch
     const struct environment_language_row *row = environment_language_find(environment->language);
     const struct build_program program = build_program_of(environment->language);
     json_auto_t *names = json_array();
-    json_auto_t *settings = json_pack("{s:b, s:b}", "build_scripts", environment->build_scripts,
-                                      "wheelhouse", environment->wheelhouse != NULL);
+    json_auto_t *settings = json_pack("{s:b, s:s?}", "build_scripts", environment->build_scripts,
+                                      "wheelhouse", environment->wheelhouse);
     CLEANUP_FREE char *settings_text = settings ? json_dumps(settings, JSON_COMPACT) : NULL;
     for (char **name = environment->endpoints; names && *name; name++)
         (void)json_array_append_new(names, json_string(*name));
@@ -89,14 +89,6 @@ static json_t *request_of(const struct policy_environment *environment, const ch
                      row->language, "code", program.text, program.length, "files", "path",
                      row->lock_name, "content", lock_text, lock_length, "path", "settings.json",
                      "content", settings_text, "outputs", ARCHIVE, PACKAGES, "endpoints", names);
-}
-
-static char *context_of(const struct policy_environment *environment)
-{
-    json_auto_t *context = environment->wheelhouse
-                               ? json_pack("{s:s}", "workspace", environment->wheelhouse)
-                               : json_object();
-    return context ? json_dumps(context, JSON_COMPACT) : NULL;
 }
 
 /* The end of what it has printed, for people, on one line. */
@@ -185,14 +177,14 @@ static void end_call(struct call **call)
     free(*call);
 }
 
-static bool pass(struct call *call, const struct configuration *configuration, const char *context,
-                 const char *input, struct build_host *files, struct error *error)
+static bool pass(struct call *call, const struct configuration *configuration, const char *input,
+                 struct build_host *files, struct error *error)
 {
     const struct tool_host host = {
         .struct_size = sizeof(host),
         .abi_version = TOOL_ABI_VERSION,
         .user = files,
-        .context_json = context,
+        .context_json = "{}",
         .check_capability = grant,
         .audit = keep_no_record,
         .store_file = keep_file,
@@ -210,15 +202,14 @@ bool build_run(const struct configuration *configuration,
     CLEANUP(clear_host) struct build_host files = {.archive = -1, .packages = -1};
     json_auto_t *request = request_of(environment, lock_text, lock_length);
     CLEANUP_FREE char *input = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    CLEANUP_FREE char *context = context_of(environment);
     CLEANUP(end_call) struct call *call = calloc(1, sizeof(*call));
-    if (!input || !context || !call) {
+    if (!input || !call) {
         error_set(error, call ? ERROR_ENVIRONMENT_NOT_BUILT : ERROR_OUT_OF_MEMORY,
                   "the lock file is no UTF-8 text, or there is no memory for it");
         return false;
     }
-    return pass(call, configuration, context, input, &files, error) &&
-           take_image(call, ret, error) && take_files(&files, ret, error);
+    return pass(call, configuration, input, &files, error) && take_image(call, ret, error) &&
+           take_files(&files, ret, error);
 }
 
 bool build_try(const struct configuration *configuration,
@@ -238,7 +229,7 @@ bool build_try(const struct configuration *configuration,
         return false;
     }
     if (build_configure(configuration, environment, true, &of_try, error) &&
-        pass(call, &of_try, "{}", input, &files, error))
+        pass(call, &of_try, input, &files, error))
         return true;
     error_add_context(error, "they are built, and a run cannot have them");
     return false;

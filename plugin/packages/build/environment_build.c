@@ -21,7 +21,7 @@ static bool can_be_built(const struct configuration *configuration,
         error_set_hint(error, "build it in another mode, or from a \"wheelhouse\"");
         return false;
     }
-    if (environment->wheelhouse && !row->shows_workspace) {
+    if (environment->wheelhouse && row->packages_in_image) {
         error_set(error, ERROR_NOT_SUPPORTED, "mode %s cannot show a \"wheelhouse\"", row->name);
         error_set_hint(error, "build it from \"endpoints\", such as an index of your own on this "
                               "machine, or in another mode");

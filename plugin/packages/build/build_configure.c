@@ -49,9 +49,9 @@ static json_t *endpoints_of(const struct policy_environment *environment)
 }
 
 /* pip fails where one of them is there and cannot be read. */
-static char *const read_by_pip[] = {"/etc/debian_version", "/etc/mime.types", NULL};
+static const char *const read_by_pip[] = {"/etc/debian_version", "/etc/mime.types", NULL};
 
-static bool append_all(json_t *list, char *const *texts)
+static bool append_all(json_t *list, const char *const *texts)
 {
     for (; texts && *texts; texts++)
         if (json_array_append_new(list, json_string(*texts)) != 0)
@@ -65,13 +65,13 @@ static json_t *language_of(const struct policy_environment *environment,
                            const struct policy_language *language)
 {
     bool is_python = strcmp(language->name, "python") == 0;
-    char *const wheelhouse[] = {environment->wheelhouse, NULL};
+    const char *const wheelhouse[] = {environment->wheelhouse, NULL};
     json_auto_t *argv = json_pack("[s]", language->argv[0]);
     json_auto_t *read_only = json_array();
     if ((is_python && json_array_append_new(argv, json_string("-I")) != 0) ||
         json_array_append_new(argv, json_string("{file}")) != 0 ||
-        !append_all(read_only, language->read_only) || !append_all(read_only, read_by_pip) ||
-        !append_all(read_only, wheelhouse))
+        !append_all(read_only, (const char *const *)language->read_only) ||
+        !append_all(read_only, read_by_pip) || !append_all(read_only, wheelhouse))
         return NULL;
     return json_pack("{s:{s:O, s:O, s:n}}", language->name, "argv", argv, "read_only", read_only,
                      "limits");

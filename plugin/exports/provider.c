@@ -175,6 +175,7 @@ void tool_shutdown(void)
     broker_stop();
     approval_forget_all();
     readiness_forget();
+    package_set_forget();
     configuration_forget();
     call_admit_again();
 }

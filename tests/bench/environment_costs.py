@@ -118,27 +118,15 @@ def medians(told):
     return {name: statistics.median(times) for name, times in told["runs_ms"].items()}
 
 
-def after_a_look(gateway, contestant, rounds):
-    """The median of calls for which the set has been looked at within a second, and an interpreter is ready again."""
-    look = {"name": "look", "request": {"language": "sh", "code": "echo 3", "packages": "data"}}
-    times = []
-    for _ in range(rounds):
-        medians(gateway.contest([look], rounds=1, warm_up=0, pause_ms=REFILL_MS, **EXPECTED))
-        times.append(medians(gateway.contest([contestant], rounds=1, warm_up=0, pause_ms=10, **EXPECTED))[contestant["name"]])
-    return statistics.median(times)
-
-
 def compare_runs(place, gateway):
     [content] = place.all.glob("sha256-*/content")
     bare = {"name": "bare", "argv": [PYTHON, "-c", f"import sys; sys.path.insert(0, {str(content)!r}); {CODE}"]}
     pandas = {"name": "pandas", "request": {"language": "python", "code": CODE, "packages": "data"}}
     named = {"name": "named", "request": {"language": "python", "code": PLAIN, "packages": "data"}}
     plain = {"name": "plain", "request": {"language": "python", "code": PLAIN}}
-    looking = medians(gateway.contest([pandas, bare, named, plain], rounds=12, warm_up=3, pause_ms=REFILL_MS, **EXPECTED))
-    lately = {contestant["name"]: after_a_look(gateway, contestant, 12) for contestant in (pandas, named, plain)}
-    return {"run_ms": lately["pandas"], "run_with_look_ms": looking["pandas"], "bare_ms": looking["bare"],
-            "ratio": lately["pandas"] / looking["bare"], "ratio_with_look": looking["pandas"] / looking["bare"],
-            "plain_ms": lately["plain"], "added_ms": lately["named"] - lately["plain"], "added_with_look_ms": looking["named"] - looking["plain"]}
+    took = medians(gateway.contest([pandas, bare, named, plain], rounds=12, warm_up=3, pause_ms=REFILL_MS, **EXPECTED))
+    return {"run_ms": took["pandas"], "bare_ms": took["bare"], "ratio": took["pandas"] / took["bare"],
+            "plain_ms": took["plain"], "added_ms": took["named"] - took["plain"]}
 
 
 def environments():
@@ -159,7 +147,6 @@ def lines(told):
     if "environments" not in told:
         return []
     run, built = told["environments"]["run"], told["environments"]["build"]
-    return [f"environments: a run with pandas takes {run['run_ms']:.1f} ms, {run['ratio']:.3f} of a bare interpreter's import ({run['bare_ms']:.0f} ms); "
-            f"{run['run_with_look_ms']:.1f} ms ({run['ratio_with_look']:.3f}) where the files are looked at, once a second",
-            f"environments: naming one adds {run['added_ms']:.2f} ms to a call of {run['plain_ms']:.1f} ms, {run['added_with_look_ms']:.1f} ms with the look",
+    return [f"environments: a run with pandas takes {run['run_ms']:.1f} ms, {run['ratio']:.3f} of a bare interpreter's import ({run['bare_ms']:.0f} ms)",
+            f"environments: naming one adds {run['added_ms']:.2f} ms to a call of {run['plain_ms']:.1f} ms",
             f"environments: a build takes {built['seconds']:.1f} s, {built['ratio']:.2f} of pip's own time ({built['pip_seconds']:.1f} s)"]

@@ -220,7 +220,7 @@ def test_a_changed_set_is_refused():
     changed.chmod(0o644)
     changed.write_text("DATA\n")
     changed.chmod(0o444)
-    # What was looked at is not looked at again for a second.
+    # At once, or within a second where the kernel tells of no changes.
     refused = []
     tap.eventually(lambda: refused.append(under(policy, run)["error"]) or refused[-1], "it is refused", 20)
     tap.equal(refused[-1]["code"], "environment_changed")

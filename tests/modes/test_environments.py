@@ -267,7 +267,7 @@ def expect_changed(name, change, *parts):
     build(name)
     tap.equal(output(packages=name), "1", "the control")
     change(place.content(name))
-    tap.eventually(lambda: call(packages=name)[1]["error"], "an answer counts for a second")
+    tap.eventually(lambda: call(packages=name)[1]["error"], "it is noticed, within a second at most")
     refused(call(packages=name), "environment_changed", name, *parts)
     code, _, message = in_new_process(name)
     tap.equal(code, "environment_changed", message)
@@ -327,7 +327,7 @@ def test_a_set_that_is_gone_is_refused():
     away = place.path / "away"
     build("data")
     place.set_of("data").rename(away)
-    tap.eventually(lambda: call()[1]["error"], "an answer counts for a second")
+    tap.eventually(lambda: call()[1]["error"], "it is noticed, within a second at most")
     refused(call(), "environment_changed", "data")
     away.rename(place.set_of("data"))
     tap.equal(output(), "1", "put back")

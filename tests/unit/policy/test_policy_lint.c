@@ -458,7 +458,7 @@ START_TEST(a_covered_rule_applies_where_its_cover_does)
     size_t covered = 0;
     size_t idle = 0;
     size_t met = 0;
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < 8000; round++) {
         CLEANUP(cleanup_policy) struct policy *policy = random_policy();
         const struct policy_rule *outer = &policy->rules[0];
         const struct policy_rule *inner = &policy->rules[1];

@@ -159,7 +159,9 @@ static char folded(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (char)(c - 'A' + 'a');
-    return c == '_' || c == '.' ? '-' : c;
+    if (c == '_' || c == '.')
+        return '-';
+    return c;
 }
 
 bool package_names_equal(const char *one, const char *other)

@@ -69,7 +69,8 @@ bool package_set_link_name(const struct policy_environment *environment, enum sa
 /* Is its content what was built? Its stamp, which no change of a file leaves as it is, says so in
  * milliseconds; where the stamp is another one (the set was copied, or restored from a backup), the
  * program compares every file with the inventory, once in this process. An answer counts until the
- * kernel tells of a change, for a minute at most; where it tells nothing, for a second. false with ENVIRONMENT_CHANGED, whose message names the first file that is another one.
+ * kernel tells of a change, for a minute at most; where it tells nothing, for a second. false with
+ * ENVIRONMENT_CHANGED, whose message names the first file that is another one.
  */
 bool package_check(const struct policy_environment *environment, const struct package_set *set,
                    struct error *error);

@@ -25,7 +25,9 @@ static char folded(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (char)(c - 'A' + 'a');
-    return c == '_' ? '-' : c;
+    if (c == '_')
+        return '-';
+    return c;
 }
 
 static bool is_part_of_word(char c)

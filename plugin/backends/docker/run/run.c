@@ -336,10 +336,10 @@ void run_expire(struct run *run)
 {
     struct engine_fault fault;
     run->deadline_us = 0;
+    if (run_waits_for_packages(run))
+        return;
     if (run->pull) {
         run_pull_tick(run);
-    } else if (run_waits_for_packages(run)) {
-        return;
     } else if (run->job.started && run->job.session && !run->killed) {
         run_session_expire(run);
     } else if (run->job.started ? run_wait_goes_on(run) : goes_on_sending(run)) {

@@ -37,9 +37,10 @@ def test_the_chain():
     note(policy, sha256).unlink(missing_ok=True)
     with FakeEngine(socket_path) as engine:
         tap.equal(call(engine, NEEDED, more=policy)[1]["status"], "completed")
-        chain = [step for step, _, _ in engine.requests if step in ("images", "look", "derive", "archive", "commit", "create")]
-        one = ["images", "derive", "archive", "commit", "look"]
-        tap.equal(chain[chain.index("images", 1):], [*one, "create", "look", *one, "create"], "behind the sweep's list; a trial and a run")
+        # Without the lists of images, which the sweep asks for too, at any time.
+        chain = [step for step, _, _ in engine.requests if step in ("look", "derive", "archive", "commit", "create")]
+        one = ["derive", "archive", "commit", "look"]
+        tap.equal(chain[chain.index("derive"):], [*one, "create", "look", *one, "create"], "a trial and a run")
         guest, packages = engine.images.values()
         tap.equal(packages["RootFS"]["Layers"][:-1], guest["RootFS"]["Layers"])
         tap.equal({**guest["Config"]["Labels"], "code-execute.packages": sha256}, packages["Config"]["Labels"])

@@ -6,26 +6,14 @@
  */
 #include "exports/prepare_query.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "environments/system_packages.h"
+#include "vocabulary/environment.h"
 #include "vocabulary/language.h"
 
-static const struct {
-    const char *language;
-    enum package_language packages;
-    const char *variable; /* of further directories */
-} interpreters[] = {{"python", PACKAGES_PYTHON, "PYTHONPATH="},
-                    {"javascript", PACKAGES_JAVASCRIPT, "NODE_PATH="}};
-
-static const char *find_variable(char *const *environment, const char *name)
-{
-    for (; environment && *environment; environment++)
-        if (strncmp(*environment, name, strlen(name)) == 0)
-            return *environment + strlen(name);
-    return NULL;
-}
+/* In the order of enum environment_language. */
+static const enum package_language languages[] = {
+    [ENVIRONMENT_PYTHON] = PACKAGES_PYTHON, [ENVIRONMENT_JAVASCRIPT] = PACKAGES_JAVASCRIPT};
 
 static json_t *package_list(const struct system_packages *packages)
 {
@@ -41,20 +29,20 @@ static json_t *package_list(const struct system_packages *packages)
 }
 
 /* NULL: no memory. */
-static json_t *facts_of(const struct policy *policy, bool sandboxed, size_t interpreter,
+static json_t *facts_of(const struct policy *policy, bool sandboxed, unsigned number,
                         const struct policy_language *language)
 {
     static char *const nothing[] = {NULL};
-    const char *name = interpreters[interpreter].variable;
-    const char *own = find_variable(language->environment, name);
+    const char *name = environment_language_find(number)->variable;
+    const char *own = environment_value(language->environment, name);
     char *const *const shown[] = {policy->read_only ? policy->read_only : nothing,
                                   language->read_only ? language->read_only : nothing, NULL};
     const struct system_view view = {.commands = policy->runtime_path,
                                      .further =
-                                         own ? own : find_variable(policy->environment, name),
+                                         own ? own : environment_value(policy->environment, name),
                                      .shown = sandboxed ? shown : NULL};
     CLEANUP(system_packages_clear) struct system_packages packages = {.count = 0};
-    if (!system_packages_read(interpreters[interpreter].packages, &view, &packages))
+    if (!system_packages_read(languages[number], &view, &packages))
         return NULL;
     return json_pack("{s:s, s:s, s:o, s:b}", "name", ENVIRONMENT_SYSTEM, "language", language->name,
                      "packages", package_list(&packages), "complete", (int)!packages.is_cut);
@@ -64,9 +52,9 @@ json_t *system_facts(const struct configuration *configuration)
 {
     const struct sandbox_mode_row *row = sandbox_mode_row(configuration->mode);
     json_auto_t *list = json_array();
-    for (size_t i = 0; !row->has_images && i < COUNT_OF(interpreters); i++) {
+    for (unsigned i = 0; !row->has_images && i < ENVIRONMENT_LANGUAGE_COUNT; i++) {
         const struct policy_language *language =
-            policy_find_language(configuration->policy, interpreters[i].language);
+            policy_find_language(configuration->policy, environment_language_find(i)->language);
         bool sandboxed = row->isolation != RUN_ISOLATION_NONE;
         if (language && json_array_append_new(
                             list, facts_of(configuration->policy, sandboxed, i, language)) != 0)

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/offer_list.h"
 #include "vocabulary/language.h"
 
-#define TEXT_LIMIT 8192 /* bytes of the whole description */
-#define LINE_LIMIT 640  /* a name, a language, a description, and what is between them */
-#define MORE_LIMIT 64   /* of the line for those that do not fit */
+#define LINE_LIMIT 640 /* a name, a language, a description, and what is between them */
+#define MORE_LIMIT 64  /* of the line for those that do not fit */
 
 static bool is_offered(const struct offer *offer, const struct policy_environment *environment)
 {
@@ -41,11 +41,9 @@ static void write_line(const struct policy_environment *environment, char ret[LI
 bool offer_packages_describe(const struct offer *offer, json_t *member)
 {
     const struct policy *policy = offer->configuration->policy;
-    char text[TEXT_LIMIT];
+    struct offer_list list;
     json_auto_t *names = json_array();
-    size_t left_out = 0;
-    size_t length = (size_t)snprintf(text, sizeof(text), "%s There are:",
-                                     json_string_value(json_object_get(member, "description")));
+    offer_list_begin(&list, member, OFFER_LIST_MOST, MORE_LIMIT);
     for (size_t i = 0; i < policy->environment_count; i++) {
         const struct policy_environment *environment = &policy->environments[i];
         char line[LINE_LIMIT];
@@ -54,15 +52,9 @@ bool offer_packages_describe(const struct offer *offer, json_t *member)
         write_line(environment, line);
         if (json_array_append_new(names, json_string(environment->name)) != 0)
             return false;
-        if (left_out > 0 || length + strlen(line) + MORE_LIMIT > sizeof(text))
-            left_out++;
-        else
-            length += (size_t)snprintf(text + length, sizeof(text) - length, "%s", line);
+        offer_list_add(&list, line);
     }
-    if (left_out > 0)
-        (void)snprintf(text + length, sizeof(text) - length, "\n%zu more are not described.",
-                       left_out);
-    return json_array_append_new(names, json_null()) == 0 &&
-           json_object_set_new(member, "description", json_string(text)) == 0 &&
+    return offer_list_end(&list, "are not described.", member) &&
+           json_array_append_new(names, json_null()) == 0 &&
            json_object_set(member, "enum", names) == 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "gate/offer_list.h"
 #include "gate/tool_plan.h"
 #include "tools/tool_definition.h"
 #include "vocabulary/capability.h"
@@ -73,24 +74,18 @@ static void write_line(const struct tool_definition *tool, char ret[LINE_LIMIT])
 
 bool offer_tools_describe(const struct offer *offer, json_t *member)
 {
-    char text[TEXT_LIMIT];
-    size_t length = (size_t)snprintf(text, sizeof(text), "%s There are:",
-                                     json_string_value(json_object_get(member, "description")));
-    size_t left_out = 0;
+    struct offer_list list;
+    offer_list_begin(&list, member, TEXT_LIMIT, MORE_LIMIT);
     for (size_t i = 0; i < offer->tools->count; i++) {
         char line[LINE_LIMIT];
         if (!is_offered(offer, &offer->tools->items[i]))
             continue;
         write_line(&offer->tools->items[i], line);
-        if (left_out > 0 || length + strlen(line) + MORE_LIMIT > sizeof(text))
-            left_out++;
-        else
-            length += (size_t)snprintf(text + length, sizeof(text) - length, "%s", line);
+        offer_list_add(&list, line);
     }
-    if (left_out > 0)
-        (void)snprintf(text + length, sizeof(text) - length,
-                       "\n%zu more are not listed: [\"*\"] names all, and tools.search(\"words\") "
-                       "finds them in the program.",
-                       left_out);
-    return json_object_set_new(member, "description", json_string(text)) == 0;
+    return offer_list_end(
+        &list,
+        "are not listed: [\"*\"] names all, and tools.search(\"words\") finds them "
+        "in the program.",
+        member);
 }

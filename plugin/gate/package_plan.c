@@ -64,16 +64,6 @@ static const struct environment_language_row *language_of(
     return environment_language_find(environment->language);
 }
 
-/* The value of a variable of the list; NULL: it has none. */
-static const char *value_of(char *const *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (; list && *list; list++)
-        if (strncmp(*list, name, length) == 0 && (*list)[length] == '=')
-            return *list + length + 1;
-    return NULL;
-}
-
 /* The set's directory behind or ahead of another value (NULL: none); new. */
 static char *join(const char *ahead, const char *behind)
 {
@@ -129,7 +119,7 @@ bool package_plan_add(struct call *call)
     const char *variable = language_of(call->environment)->variable;
     CLEANUP_FREE char *directory = directory_of(call);
     CLEANUP_FREE char *value =
-        directory ? join(directory, value_of(description->environment, variable)) : NULL;
+        directory ? join(directory, environment_value(description->environment, variable)) : NULL;
     return value && set_variable(&description->environment, variable, value) && show(call);
 }
 
@@ -175,7 +165,7 @@ bool package_plan_keep(struct call *call)
     if (!call->environment || call->request.session)
         return true;
     const char *variable = language_of(call->environment)->variable;
-    const char *asked = value_of(call->request.environment, variable);
+    const char *asked = environment_value(call->request.environment, variable);
     CLEANUP_FREE char *directory = asked ? directory_of(call) : NULL;
     CLEANUP_FREE char *value = directory ? join(asked, directory) : NULL;
     return !asked || (value && set_variable(&call->description.environment, variable, value));

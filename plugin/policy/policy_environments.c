@@ -14,7 +14,7 @@
 
 #define DESCRIPTION_LIMIT 512 /* bytes; a model reads it */
 #define BYTES_LEAST       (INT64_C(1) << 20)
-#define BYTES_MOST        (INT64_C(64) << 30)
+#define BYTES_MOST        (INT64_C(1) << 30) /* of the archive that a build leaves, too */
 #define BYTES_USUAL       (UINT64_C(1) << 30)
 #define INODES_LEAST      16
 #define INODES_MOST       10000000

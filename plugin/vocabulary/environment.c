@@ -99,14 +99,19 @@ bool environment_read(const struct json_place *place, json_t *object, size_t cou
     return true;
 }
 
-bool environment_has(char *const *environment, const char *name)
+const char *environment_value(char *const *environment, const char *name)
 {
     size_t length = strlen(name);
     for (; environment && *environment; environment++) {
         if (name_length(*environment) == length && memcmp(*environment, name, length) == 0)
-            return true;
+            return *environment + length + ((*environment)[length] == '=');
     }
-    return false;
+    return NULL;
+}
+
+bool environment_has(char *const *environment, const char *name)
+{
+    return environment_value(environment, name);
 }
 
 static void wipe_free(char *variable)

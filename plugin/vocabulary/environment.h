@@ -21,7 +21,9 @@ bool environment_name_valid(const char *name, size_t length);
 bool environment_read(const struct json_place *place, json_t *object, size_t count,
                       size_t value_limit, char ***ret);
 
-/* Whether a list of "NAME=value" has the variable. */
+/* The value of a variable in a list of "NAME=value" (NULL: none), borrowed; NULL: it has none. */
+const char *environment_value(char *const *environment, const char *name);
+/* Whether a list has the variable. */
 bool environment_has(char *const *environment, const char *name);
 
 /* Adds "name=value" at the end of a list, also behind one of that name. value may hold any bytes

@@ -153,6 +153,16 @@ def test_a_lock_file_needs_hashes():
     build(provider, "data")
 
 
+def test_a_lock_file_that_is_no_text():
+    """And the gateway's own descriptors are as they were."""
+    begin()
+    place.lock("data").write_bytes(b"data_package==1.0 \xff\xfe\n")
+    before = sorted((entry, os.readlink(f"/proc/self/fd/{entry}")) for entry in ("0", "1", "2"))
+    for _ in range(3):
+        not_built("data", "no UTF-8 text")
+    tap.equal(sorted((entry, os.readlink(f"/proc/self/fd/{entry}")) for entry in ("0", "1", "2")), before, "descriptors")
+
+
 def test_a_wheel_needs_its_hash():
     begin()
     make_wheel(place.wheels, "data_package", {**FILES, "answer.py": "value = 3\n"})

@@ -5,15 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
-#include <seccomp.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/common/self_confinement.h"
 #include "base/cleanup.h"
 #include "guest/landlock.h"
 
@@ -135,40 +133,22 @@ static const int allowed_calls[] = {
 /* A resolver asks by UDP or TCP; netlink tells it which addresses the machine has. */
 static const int families[] = {AF_INET, AF_INET6, AF_NETLINK};
 
-static void release_filter(scmp_filter_ctx *filter)
+/* Threads, not processes. */
+static int allow_more(scmp_filter_ctx filter)
 {
-    if (*filter)
-        seccomp_release(*filter);
-}
-
-static int load_filter(void)
-{
-    CLEANUP(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int result =
-        filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
-    for (size_t i = 0; result == 0 && i < COUNT_OF(allowed_calls); i++)
-        if (allowed_calls[i] >= 0)
-            result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed_calls[i], 0);
+        seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+                         SCMP_A0(SCMP_CMP_MASKED_EQ, 0x00010000 /* CLONE_THREAD */, 0x00010000));
     for (size_t i = 0; result == 0 && i < COUNT_OF(families); i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
                                   SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
-    /* Threads, not processes. */
-    if (result == 0)
-        result = seccomp_rule_add(
-            filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-            SCMP_A0(SCMP_CMP_MASKED_EQ, 0x00010000 /* CLONE_THREAD */, 0x00010000));
-    if (result == 0)
-        result = seccomp_load(filter);
-    if (result < 0)
-        errno = -result;
     return result;
 }
 
-static int drop_capabilities(void)
+static int give_up_other_calls(void)
 {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    const struct __user_cap_data_struct none[2] = {{0}};
-    return (int)syscall(SYS_capset, &header, none);
+    static const struct allowed_calls list = {allowed_calls, COUNT_OF(allowed_calls)};
+    return give_up_calls(&list, 1, allow_more);
 }
 
 /* In a user namespace that does not have the id, root is an ordinary user outside; it then stays
@@ -197,7 +177,7 @@ const char *confinement_enter(void)
         return "core dumps";
     if (leave_root() < 0)
         return "root";
-    if (drop_capabilities() < 0)
+    if (give_up_capabilities() < 0)
         return "capabilities";
     if (prctl(PR_SET_DUMPABLE, 0) < 0)
         return "the dumpable attribute";
@@ -205,5 +185,5 @@ const char *confinement_enter(void)
         return "new privileges";
     if (narrow_files() < 0)
         return "the file system";
-    return load_filter() < 0 ? "system calls" : NULL;
+    return give_up_other_calls() < 0 ? "system calls" : NULL;
 }

@@ -4,16 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/common/self_confinement.h"
 #include "base/cleanup.h"
 #include "guest/landlock.h"
 
@@ -73,21 +71,6 @@ static const int writing_calls[] = {
     SCMP_SYS(fchmodat), SCMP_SYS(utimensat), SCMP_SYS(syncfs),
 };
 
-static void release_filter(scmp_filter_ctx *filter)
-{
-    if (*filter)
-        seccomp_release(*filter);
-}
-
-static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
-{
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < count; i++)
-        if (calls[i] >= 0)
-            result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
-    return result;
-}
-
 /* Memory, but none that could be executed. */
 static int allow_memory(scmp_filter_ctx filter)
 {
@@ -98,29 +81,13 @@ static int allow_memory(scmp_filter_ctx filter)
                                          SCMP_A2(SCMP_CMP_MASKED_EQ, 4, 0));
 }
 
-static int load_filter(bool installs)
+static int give_up_other_calls(bool installs)
 {
-    CLEANUP(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    int result =
-        filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
-    if (result == 0)
-        result = allow(filter, allowed_calls, COUNT_OF(allowed_calls));
-    if (result == 0 && installs)
-        result = allow(filter, writing_calls, COUNT_OF(writing_calls));
-    if (result == 0)
-        result = allow_memory(filter);
-    if (result == 0)
-        result = seccomp_load(filter);
-    if (result < 0)
-        errno = -result;
-    return result;
-}
-
-static int drop_capabilities(void)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    const struct __user_cap_data_struct none[2] = {{0}};
-    return (int)syscall(SYS_capset, &header, none);
+    static const struct allowed_calls lists[] = {
+        {allowed_calls, COUNT_OF(allowed_calls)},
+        {writing_calls, COUNT_OF(writing_calls)},
+    };
+    return give_up_calls(lists, installs ? 2 : 1, allow_memory);
 }
 
 /* Where the kernel has none, the system calls remain. Without /proc nothing may be opened. */
@@ -178,7 +145,7 @@ const char *confinement_enter(bool installs, const struct tree_limits *limits)
         return "what the gateway has left open";
     if (limit_resources(limits) < 0)
         return "resources";
-    if (drop_capabilities() < 0)
+    if (give_up_capabilities() < 0)
         return "capabilities";
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return "new privileges";
@@ -186,5 +153,5 @@ const char *confinement_enter(bool installs, const struct tree_limits *limits)
         return "the file system";
     if (prctl(PR_SET_DUMPABLE, 0) < 0)
         return "the dumpable attribute";
-    return load_filter(installs) < 0 ? "system calls" : NULL;
+    return give_up_other_calls(installs) < 0 ? "system calls" : NULL;
 }

@@ -218,23 +218,19 @@ static void note_time(const char *all, const char *link_name)
 }
 
 static bool settle(const struct configuration *configuration,
-                   const struct policy_environment *environment, const char *sha256,
+                   const struct policy_environment *environment, const char *path,
                    struct building *building, struct error *error)
 {
     const char *all = configuration->policy->environments_directory;
-    char name[SHA256_HEX_LENGTH + 8];
-    char path[PATH_MAX];
     char link_name[NAME_MAX + 1];
-    (void)snprintf(name, sizeof(name), "sha256-%s", sha256);
-    if ((size_t)snprintf(path, sizeof(path), "%s/%s", all, name) >= sizeof(path) ||
-        !package_set_link_name(environment, configuration->mode, link_name, sizeof(link_name))) {
+    if (!package_set_link_name(environment, configuration->mode, link_name, sizeof(link_name))) {
         errno = ENAMETOOLONG;
-        return fail(error, "cannot name", name);
+        return fail(error, "cannot link", environment->name);
     }
     if (!give_name(environment, building, path, error))
         return false;
     note_time(all, link_name);
-    if (!point_link(all, link_name, name, error))
+    if (!point_link(all, link_name, strrchr(path, '/') + 1, error))
         return false;
     CLEANUP_CLOSE int directory = open(all, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return (directory >= 0 && fsync(directory) == 0) || fail(error, "cannot settle", all);
@@ -266,5 +262,5 @@ bool build_install(const struct configuration *configuration,
     json_auto_t *about = about_of(configuration, environment, path, lock_sha256, output, installed);
     return describe(&building, about, output->packages, error) &&
            describe_images(&building, path, output->images, error) &&
-           settle(configuration, environment, sha256, &building, error);
+           settle(configuration, environment, path, &building, error);
 }

@@ -72,8 +72,7 @@ static void keep_file(void *user, const char *file_json, int32_t descriptor, cha
     *verdict = TOOL_VERDICT_ALLOW;
 }
 
-static json_t *request_of(const struct policy_environment *environment, const char *lock_text,
-                          size_t lock_length)
+static json_t *request_of(const struct policy_environment *environment, json_t *lock)
 {
     const struct environment_language_row *row = environment_language_find(environment->language);
     const struct build_program program = build_program_of(environment->language);
@@ -81,14 +80,15 @@ static json_t *request_of(const struct policy_environment *environment, const ch
     json_auto_t *settings = json_pack("{s:b, s:s?}", "build_scripts", environment->build_scripts,
                                       "wheelhouse", environment->wheelhouse);
     CLEANUP_FREE char *settings_text = settings ? json_dumps(settings, JSON_COMPACT) : NULL;
-    for (char **name = environment->endpoints; names && *name; name++)
-        (void)json_array_append_new(names, json_string(*name));
+    for (char **name = environment->endpoints; *name; name++)
+        if (json_array_append_new(names, json_string(*name)) != 0)
+            return NULL;
     if (!names || !settings_text)
         return NULL;
-    return json_pack("{s:s, s:s%, s:[{s:s, s:s%}, {s:s, s:s}], s:[s, s], s:O}", "language",
+    return json_pack("{s:s, s:s%, s:[{s:s, s:O}, {s:s, s:s}], s:[s, s], s:O}", "language",
                      row->language, "code", program.text, program.length, "files", "path",
-                     row->lock_name, "content", lock_text, lock_length, "path", "settings.json",
-                     "content", settings_text, "outputs", ARCHIVE, PACKAGES, "endpoints", names);
+                     row->lock_name, "content", lock, "path", "settings.json", "content",
+                     settings_text, "outputs", ARCHIVE, PACKAGES, "endpoints", names);
 }
 
 /* The end of what it has printed, for people, on one line. */
@@ -177,8 +177,8 @@ static void end_call(struct call **call)
     free(*call);
 }
 
-static bool pass(struct call *call, const struct configuration *configuration, const char *input,
-                 struct build_host *files, struct error *error)
+/* Of no gateway. NULL: no memory. */
+static struct call *new_call(const struct configuration *configuration, struct build_host *files)
 {
     const struct tool_host host = {
         .struct_size = sizeof(host),
@@ -189,10 +189,22 @@ static bool pass(struct call *call, const struct configuration *configuration, c
         .audit = keep_no_record,
         .store_file = keep_file,
     };
+    struct call *call = calloc(1, sizeof(*call));
+    if (!call)
+        return NULL;
     call_init(call, &host);
     call->configuration = (struct configuration){.policy = policy_ref(configuration->policy),
                                                  .mode = configuration->mode};
-    return gate_pass(call, "code_execute", input, error) && has_succeeded(call, error);
+    return call;
+}
+
+static bool pass(struct call *call, json_t *request, struct error *error)
+{
+    CLEANUP_FREE char *input = call && request ? json_dumps(request, JSON_COMPACT) : NULL;
+    if (input)
+        return gate_pass(call, "code_execute", input, error) && has_succeeded(call, error);
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the call of a build");
+    return false;
 }
 
 bool build_run(const struct configuration *configuration,
@@ -200,15 +212,15 @@ bool build_run(const struct configuration *configuration,
                size_t lock_length, struct build_output *ret, struct error *error)
 {
     CLEANUP(clear_host) struct build_host files = {.archive = -1, .packages = -1};
-    json_auto_t *request = request_of(environment, lock_text, lock_length);
-    CLEANUP_FREE char *input = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    CLEANUP(end_call) struct call *call = calloc(1, sizeof(*call));
-    if (!input || !call) {
-        error_set(error, call ? ERROR_ENVIRONMENT_NOT_BUILT : ERROR_OUT_OF_MEMORY,
+    json_auto_t *lock = json_stringn(lock_text, lock_length);
+    if (!lock) {
+        error_set(error, ERROR_ENVIRONMENT_NOT_BUILT,
                   "the lock file is no UTF-8 text, or there is no memory for it");
         return false;
     }
-    return pass(call, configuration, input, &files, error) && take_image(call, ret, error) &&
+    json_auto_t *request = request_of(environment, lock);
+    CLEANUP(end_call) struct call *call = new_call(configuration, &files);
+    return pass(call, request, error) && take_image(call, ret, error) &&
            take_files(&files, ret, error);
 }
 
@@ -219,17 +231,13 @@ bool build_try(const struct configuration *configuration,
     CLEANUP(configuration_clear) struct configuration of_try = {0};
     if (!sandbox_mode_row(configuration->mode)->packages_in_image)
         return true;
+    if (!build_configure(configuration, environment, true, &of_try, error))
+        return false;
     json_auto_t *request = json_pack("{s:s, s:s, s:s}", "language",
                                      environment_language_find(environment->language)->language,
                                      "code", "0", "packages", environment->name);
-    CLEANUP_FREE char *input = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    CLEANUP(end_call) struct call *call = calloc(1, sizeof(*call));
-    if (!input || !call) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for a run with the packages");
-        return false;
-    }
-    if (build_configure(configuration, environment, true, &of_try, error) &&
-        pass(call, &of_try, input, &files, error))
+    CLEANUP(end_call) struct call *call = new_call(&of_try, &files);
+    if (pass(call, request, error))
         return true;
     error_add_context(error, "they are built, and a run cannot have them");
     return false;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,21 @@ static inline void tree_file(const char *path, const char *text, mode_t mode)
 static inline void tree_mode(const char *path, mode_t mode)
 {
     ck_assert_int_eq(fchmodat(tree_fd, path, mode, 0), 0);
+}
+
+/* All that can be had of it without a change. */
+static inline void tree_read(void)
+{
+    char bytes[16];
+    int file = openat(tree_fd, "a/f", O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(read(file, bytes, sizeof(bytes)), 3);
+    void *mapped = mmap(NULL, 3, PROT_READ, MAP_PRIVATE, file, 0);
+    ck_assert_ptr_ne(mapped, MAP_FAILED);
+    ck_assert_int_eq(*(char *)mapped, 'a');
+    ck_assert_int_eq(munmap(mapped, 3), 0);
+    ck_assert_int_eq(close(file), 0);
+    ck_assert_int_eq(readlinkat(tree_fd, "a/l", bytes, sizeof(bytes)), 1);
+    ck_assert_int_eq(faccessat(tree_fd, "b", R_OK | X_OK, 0), 0);
 }
 
 /* a/f, a/run, a/l -> f, a-b, and the empty directory b */

@@ -12,17 +12,13 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from canonical import canonical
 from provider import ACCEPTED, INVALID, NOT_RUN, OK, PENDING, UNKNOWN, Host, Provider
+from request_hash import recomputed
 
 provider = Provider()
 ECHO = {"language": "sh", "code": "echo asked-for"}
 EDITED = {"language": "sh", "code": "echo edited"}
 ROUNDS = 400 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 60
-
-# What the hash is over: everything that decides what runs.
-SETTLED = ["image", "image_id", "limits", "mode", "narrowing", "policy_base_sha256", "tool", "workspace", "workspace_id"]
-HASHED = sorted({*SETTLED, *(facts["hashed_as"] for facts in provider.manifest()["tools"][0]["input_members"].values() if "hashed_as" in facts)})
 
 
 def answering(decision, seen=None):
@@ -291,11 +287,6 @@ def random_request(chance):
     return {name: value for name, value in request.items() if chance.random() < 0.9 or name in ("language", "code")}
 
 
-def recomputed(asked):
-    """The hash of an approval request, from what the approver was shown."""
-    return hashlib.sha256(canonical({**{name: asked[name] for name in HASHED if name in asked}, "tool": "code_execute"})).hexdigest()
-
-
 def test_the_hash_by_a_second_implementation():
     chance = random.Random(20260117)
     tap.equal(provider.use_policy({"secrets": {"allowed": ["known"]}}), OK, "prepare")
@@ -305,7 +296,7 @@ def test_the_hash_by_a_second_implementation():
             context = {"policy": {"limits": {"memory_bytes": 100000000}, "capabilities": RIGHTS, "approval": "ask"}} if number % 3 == 0 else None
             _, _, _, _, asked = call(request, {"decision": "deny"}, capabilities=RIGHTS, context=context)
             tap.equal("narrowing" in asked, context is not None)
-            tap.equal(asked["request_sha256"], recomputed(asked), f"request {number}: {request!r}")
+            tap.equal(asked["request_sha256"], recomputed(provider, asked), f"request {number}: {request!r}")
             again = call(asked["arguments"], {"decision": "deny"}, capabilities=RIGHTS, context=context)[4]
             tap.equal(again["request_sha256"], asked["request_sha256"], f"its arguments {number}")
             tap.equal(again["arguments"], asked["arguments"], f"its arguments {number}")

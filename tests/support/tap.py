@@ -6,6 +6,7 @@ A case passes by returning, fails by raising, and is skipped by raising Skip wit
 import difflib
 import os
 import sys
+import threading
 import time
 import traceback
 import unittest
@@ -117,6 +118,23 @@ def expect_cases(cases, wanted=()):
         sys.exit(1)
 
 
+class Elsewhere:
+    """Assertions that fail where no case sees them: in a callback that C calls, or in another thread. The case that runs fails by them."""
+
+    def __init__(self):
+        self.failures = []
+        callback_hook, thread_hook = sys.unraisablehook, threading.excepthook
+        sys.unraisablehook = lambda report: self.take(report) or callback_hook(report)
+        threading.excepthook = lambda report: self.take(report) or thread_hook(report)
+
+    def take(self, report):
+        if issubclass(report.exc_type, AssertionError):
+            self.failures.append("".join(traceback.format_exception(report.exc_type, report.exc_value, report.exc_traceback)))
+
+    def judge(self):
+        true(not self.failures, "an assertion in a callback or another thread")
+
+
 def run(module_globals):
     """Runs the cases (or those that TEST_CASES names) and exits."""
     cases = [(name, case) for name, case in module_globals.items()
@@ -127,16 +145,19 @@ def run(module_globals):
         cases = [(name, case) for name, case in cases if name in wanted]
     print(f"1..{len(cases)}")
     failed = 0
+    elsewhere = Elsewhere()
     for number, (name, case) in enumerate(cases, 1):
         title = name.removeprefix("test_").replace("_", " ")
         try:
             case()
+            elsewhere.judge()
             print(f"ok {number} - {title}")
         except Skip as reason:
             print(f"ok {number} - {title} # SKIP {reason}")
         except BaseException:
             failed += 1
-            explain(title, traceback.format_exc())
+            explain(title, "\n".join([traceback.format_exc(), *elsewhere.failures]))
+            elsewhere.failures = []
             print(f"not ok {number} - {title}")
         sys.stdout.flush()
     sys.exit(1 if failed else 0)

@@ -33,6 +33,9 @@ extern const struct json_member policy_content_members[]; /* of struct policy_co
 extern const struct json_member policy_tools_members[];
 extern const struct json_member rule_inputs_members[]; /* of struct rule_inputs */
 extern const struct json_items policy_endpoints;
+/* Of struct policy_endpoint: those of the type "header", which are all that have a value. They
+ * release what policy_read_endpoint_auth() has read, of whichever type. */
+extern const struct json_member policy_endpoint_auth_members[];
 extern const struct json_items policy_environments; /* after endpoints and languages */
 extern const struct json_items policy_languages;
 extern const struct json_items policy_rules;
@@ -49,6 +52,8 @@ bool policy_read_memory_total(const struct json_place *place, json_t *value, voi
 /* Object is a language, which has the policy's limits as the file has them. */
 bool policy_read_language_limits(const struct json_place *place, json_t *value, void *object);
 bool policy_read_pools(const struct json_place *place, json_t *value, void *object);
+/* Object is an endpoint. */
+bool policy_read_endpoint_auth(const struct json_place *place, json_t *value, void *object);
 /* Takes the languages away that it does not name. */
 bool policy_read_only_languages(const struct json_place *place, json_t *value, void *object);
 /* Of the section of a mode that has images, by policy_images_members. After the languages. */

@@ -10,163 +10,20 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "approval/approval_table.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/lock.h"
 #include "host/host.h"
 
-enum entry_state {
-    ENTRY_OPEN,     /* a call waits for the answer, or is still inside the callback */
-    ENTRY_PENDING,  /* no call waits; the answer will be used by an identical one */
-    ENTRY_ANSWERED, /* used up by the call that waits, or by the next identical one */
-    ENTRY_STANDING, /* answered for as long as the provider is loaded */
-};
-
-struct entry {
-    struct entry *next;
-    uint64_t token;
-    enum entry_state state;
-    bool waited_for; /* a call holds this entry and will remove it */
-    uint64_t expires_ms;
-    unsigned answers; /* as in the question */
-    char request_sha256[SHA256_HEX_LENGTH + 1];
-    /* The owner of the request: a grant serves no other principal, and one for a session no other
-     * session. */
-    char principal_sha256[SHA256_HEX_LENGTH + 1];
-    char session_sha256[SHA256_HEX_LENGTH + 1];
-    enum approval_answer answer; /* from ENTRY_ANSWERED on */
-    enum error_code refusal;     /* where the answer does not allow */
-    struct approval_outcome outcome;
-};
-
-/* The identity that an entry is looked up by. */
-struct asker {
-    char principal_sha256[SHA256_HEX_LENGTH + 1];
-    char session_sha256[SHA256_HEX_LENGTH + 1];
-};
-
 static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t table_changed = PTHREAD_COND_INITIALIZER;
-static struct entry *table;
-
-/* The entry is in the table. */
-static void remove_entry(struct entry *entry)
-{
-    struct entry **place = &table;
-    while (*place != entry)
-        place = &(*place)->next;
-    *place = entry->next;
-    free(entry->outcome.arguments);
-    free(entry);
-}
-
-static void remove_expired(void)
-{
-    uint64_t now = monotonic_ms();
-    for (struct entry *entry = table, *next = NULL; entry; entry = next) {
-        next = entry->next;
-        if (!entry->waited_for && entry->expires_ms <= now)
-            remove_entry(entry);
-    }
-}
-
-static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1])
-{
-    unsigned char bytes[APPROVAL_ID_LENGTH / 2];
-    if (!token_make(TOKEN_OF_APPROVAL, ret_token) ||
-        getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return false;
-    hex_text(bytes, sizeof(bytes), id);
-    return true;
-}
 
 static void hash_name(const char *name, char ret[SHA256_HEX_LENGTH + 1])
 {
     /* No name is not the same as an empty name. */
     sha256_hex(name, name ? strlen(name) + 1 : 0, ret);
-}
-
-static bool has_a_call(const struct entry *entry)
-{
-    return entry->waited_for;
-}
-
-static bool is_request(const struct entry *entry)
-{
-    return entry->state != ENTRY_STANDING;
-}
-
-/* The number of such entries: of that principal, or with NULL of all. */
-static uint64_t count_entries(bool (*is_such)(const struct entry *), const char *principal_sha256)
-{
-    uint64_t count = 0;
-    for (const struct entry *entry = table; entry; entry = entry->next)
-        count += is_such(entry) &&
-                 (!principal_sha256 || strcmp(entry->principal_sha256, principal_sha256) == 0);
-    return count;
-}
-
-/* A principal with many questions leaves room for later ones of others. */
-static bool check_waiting(const struct approval_question *question, const char *principal_sha256,
-                          struct error *error)
-{
-    uint64_t waiting = count_entries(has_a_call, NULL);
-    uint64_t own = count_entries(has_a_call, principal_sha256);
-    if (waiting + own < question->max_waiting)
-        return true;
-    error_set(error, ERROR_TOO_MANY_REQUESTS,
-              "%llu calls wait for approval, %llu of them this caller's; the policy allows %llu",
-              (unsigned long long)waiting, (unsigned long long)own,
-              (unsigned long long)question->max_waiting);
-    error_set_hint(error, "call again when some of them have been answered");
-    return false;
-}
-
-/* So does a principal that leaves pending questions behind. */
-static bool check_requests(const char *principal_sha256, struct error *error)
-{
-    uint64_t kept = count_entries(is_request, NULL);
-    uint64_t own = count_entries(is_request, principal_sha256);
-    if (kept + own < APPROVAL_REQUESTS_LIMIT)
-        return true;
-    error_set(error, ERROR_TOO_MANY_REQUESTS,
-              "%llu approval requests are kept, %llu of them this caller's; there is room for %d",
-              (unsigned long long)kept, (unsigned long long)own, APPROVAL_REQUESTS_LIMIT);
-    error_set_hint(error,
-                   "repeat calls whose requests have been answered, or wait until some expire");
-    return false;
-}
-
-static struct entry *add_entry(const struct approval_question *question, const struct asker *asker,
-                               struct error *error)
-{
-    if (!check_waiting(question, asker->principal_sha256, error) ||
-        !check_requests(asker->principal_sha256, error))
-        return NULL;
-    struct entry *entry = calloc(1, sizeof(*entry));
-    if (!entry) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the approval request");
-        return NULL;
-    }
-    if (!random_identity(&entry->token, entry->outcome.id)) {
-        free(entry);
-        error_set(error, ERROR_APPROVAL_UNAVAILABLE, "no random number for the approval request");
-        return NULL;
-    }
-    (void)snprintf(entry->request_sha256, sizeof(entry->request_sha256), "%s",
-                   question->request_sha256);
-    memcpy(entry->principal_sha256, asker->principal_sha256, sizeof(entry->principal_sha256));
-    memcpy(entry->session_sha256, asker->session_sha256, sizeof(entry->session_sha256));
-    entry->answers = question->answers | APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_DENY) |
-                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL) |
-                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_UNAVAILABLE);
-    entry->waited_for = true;
-    entry->expires_ms = monotonic_ms() + question->timeout_ms;
-    entry->next = table;
-    table = entry;
-    return entry;
 }
 
 static const char *refusal_text(enum error_code refusal)
@@ -185,24 +42,10 @@ static const char *refusal_text(enum error_code refusal)
     }
 }
 
-/* Beyond the limit the oldest grant is forgotten: its request is asked about again. */
-static void limit_grants(void)
-{
-    size_t count = 0;
-    struct entry *first = NULL;
-    for (struct entry *entry = table; entry; entry = entry->next) {
-        if (entry->state != ENTRY_STANDING)
-            continue;
-        first = entry;
-        count++;
-    }
-    if (count > APPROVAL_GRANTS_LIMIT)
-        remove_entry(first);
-}
-
 /* Turns an answered entry into the call's result, and uses the entry up as far as its answer says.
  */
-static bool use_answer(struct entry *entry, struct approval_outcome *outcome, struct error *error)
+static bool use_answer(struct approval_entry *entry, struct approval_outcome *outcome,
+                       struct error *error)
 {
     *outcome = entry->outcome;
     entry->outcome.arguments = NULL;
@@ -212,17 +55,17 @@ static bool use_answer(struct entry *entry, struct approval_outcome *outcome, st
         error_set(error, entry->refusal, "%s%s%s", refusal_text(entry->refusal),
                   outcome->reason[0] != '\0' ? ": " : "", outcome->reason);
     if (entry->answer == APPROVAL_ANSWER_ALLOW_SESSION) {
-        entry->state = ENTRY_STANDING;
+        entry->state = APPROVAL_ENTRY_STANDING;
         entry->waited_for = false;
         entry->expires_ms = UINT64_MAX;
-        limit_grants();
+        approval_table_limit_grants();
     } else {
-        remove_entry(entry);
+        approval_entry_remove(entry);
     }
     return allowed;
 }
 
-static bool report_pending(const struct entry *entry, struct approval_outcome *outcome,
+static bool report_pending(const struct approval_entry *entry, struct approval_outcome *outcome,
                            struct error *error)
 {
     *outcome = entry->outcome;
@@ -231,7 +74,7 @@ static bool report_pending(const struct entry *entry, struct approval_outcome *o
     return false;
 }
 
-static bool belongs_to(const struct entry *entry, const struct asker *asker)
+static bool belongs_to(const struct approval_entry *entry, const struct approval_asker *asker)
 {
     return strcmp(entry->principal_sha256, asker->principal_sha256) == 0 &&
            (entry->answer != APPROVAL_ANSWER_ALLOW_SESSION ||
@@ -239,52 +82,55 @@ static bool belongs_to(const struct entry *entry, const struct asker *asker)
 }
 
 /* A grant serves only a question that would accept such an answer. */
-static bool may_serve(const struct entry *entry, const struct approval_question *question)
+static bool may_serve(const struct approval_entry *entry, const struct approval_question *question)
 {
-    return entry->state != ENTRY_STANDING ||
+    return entry->state != APPROVAL_ENTRY_STANDING ||
            (question->answers & APPROVAL_ANSWER_BIT(entry->answer)) != 0;
 }
 
 /* Is there an answer, or a question, for this very request from an earlier call? */
-static bool use_earlier(const struct approval_question *question, const struct asker *asker,
-                        struct approval_outcome *outcome, bool *ret_allowed, struct error *error)
+static bool use_earlier(const struct approval_question *question,
+                        const struct approval_asker *asker, struct approval_outcome *outcome,
+                        bool *ret_allowed, struct error *error)
 {
-    remove_expired();
-    for (struct entry *entry = table; entry; entry = entry->next) {
+    approval_table_expire();
+    for (struct approval_entry *entry = approval_table_first(); entry; entry = entry->next) {
         if (entry->waited_for || strcmp(entry->request_sha256, question->request_sha256) != 0 ||
             !belongs_to(entry, asker) || !may_serve(entry, question))
             continue;
-        *ret_allowed = entry->state == ENTRY_PENDING ? report_pending(entry, outcome, error)
-                                                     : use_answer(entry, outcome, error);
+        *ret_allowed = entry->state == APPROVAL_ENTRY_PENDING
+                           ? report_pending(entry, outcome, error)
+                           : use_answer(entry, outcome, error);
         return true;
     }
     return false;
 }
 
-static bool deny(struct entry *entry, enum error_code code, const char *message,
+static bool deny(struct approval_entry *entry, enum error_code code, const char *message,
                  struct approval_outcome *outcome, struct error *error)
 {
     *outcome = entry->outcome;
     (void)snprintf(outcome->decision, sizeof(outcome->decision), "deny");
     error_set(error, code, "%s", message);
-    remove_entry(entry);
+    approval_entry_remove(entry);
     return false;
 }
 
-static bool time_out(struct entry *entry, struct approval_outcome *outcome, struct error *error)
+static bool time_out(struct approval_entry *entry, struct approval_outcome *outcome,
+                     struct error *error)
 {
     return deny(entry, ERROR_APPROVAL_TIMEOUT, "approval timed out", outcome, error);
 }
 
 /* Called with the lock held; releases it while it waits. */
-static bool wait_for_answer(struct entry *entry, const struct approval_question *question,
+static bool wait_for_answer(struct approval_entry *entry, const struct approval_question *question,
                             struct approval_outcome *outcome, struct error *error)
 {
     struct timespec deadline = {
         .tv_sec = (time_t)(entry->expires_ms / 1000),
         .tv_nsec = (long)(entry->expires_ms % 1000) * 1000000,
     };
-    while (entry->state == ENTRY_OPEN) {
+    while (entry->state == APPROVAL_ENTRY_OPEN) {
         if (question->cancelled(question->user))
             return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome,
                         error);
@@ -305,14 +151,15 @@ static enum error_code refusal_of(enum approval_answer answer)
 }
 
 /* The answer of the entry from now on. false: it cannot be taken, and the request stands denied. */
-static bool give_answer(struct entry *entry, struct approval_decision_text *decision, bool readable)
+static bool give_answer(struct approval_entry *entry, struct approval_decision_text *decision,
+                        bool readable)
 {
     bool bound = decision->request_sha256[0] == '\0' ||
                  strcmp(decision->request_sha256, entry->request_sha256) == 0;
     bool offered = (entry->answers & APPROVAL_ANSWER_BIT(decision->answer)) != 0;
     bool valid = readable && bound && offered;
     const char *reason = decision->reason;
-    entry->state = ENTRY_ANSWERED;
+    entry->state = APPROVAL_ENTRY_ANSWERED;
     entry->answer = valid ? decision->answer : APPROVAL_ANSWER_DENY;
     entry->refusal = refusal_of(entry->answer);
     if (!readable) {
@@ -338,16 +185,17 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
 
 /* Two different answers for one token come from two people, or from one and a replayed copy. If
  * nothing has run by the first yet, nothing will. */
-static void refuse_replay(struct entry *entry, const struct approval_decision_text *decision)
+static void refuse_replay(struct approval_entry *entry,
+                          const struct approval_decision_text *decision)
 {
     bool same =
         decision->answer == entry->answer &&
         (!decision->arguments || strcmp(decision->arguments, entry->outcome.arguments) == 0);
     if (same || !approval_answer_allows(entry->answer))
         return;
-    if (entry->state == ENTRY_STANDING)
+    if (entry->state == APPROVAL_ENTRY_STANDING)
         entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
-    entry->state = ENTRY_ANSWERED;
+    entry->state = APPROVAL_ENTRY_ANSWERED;
     entry->answer = APPROVAL_ANSWER_DENY;
     entry->refusal = ERROR_APPROVAL_REPLAYED;
     free(TAKE_POINTER(entry->outcome.arguments));
@@ -356,18 +204,20 @@ static void refuse_replay(struct entry *entry, const struct approval_decision_te
                    "the request was answered twice, and differently");
 }
 
-static bool settle(struct entry *entry, uint32_t verdict, const struct approval_question *question,
-                   struct approval_outcome *outcome, struct error *error)
+static bool settle(struct approval_entry *entry, uint32_t verdict,
+                   const struct approval_question *question, struct approval_outcome *outcome,
+                   struct error *error)
 {
-    bool nobody = entry->state == ENTRY_ANSWERED && entry->answer == APPROVAL_ANSWER_UNAVAILABLE;
+    bool nobody =
+        entry->state == APPROVAL_ENTRY_ANSWERED && entry->answer == APPROVAL_ANSWER_UNAVAILABLE;
     if (nobody && question->cancelled(question->user))
         return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome, error);
-    if (entry->state != ENTRY_OPEN)
+    if (entry->state != APPROVAL_ENTRY_OPEN)
         return use_answer(entry, outcome, error);
     if (verdict == TOOL_VERDICT_LATER)
         return wait_for_answer(entry, question, outcome, error);
     if (verdict == TOOL_VERDICT_PENDING) {
-        entry->state = ENTRY_PENDING;
+        entry->state = APPROVAL_ENTRY_PENDING;
         entry->waited_for = false;
         entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
         return report_pending(entry, outcome, error);
@@ -397,10 +247,10 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
             "no request_approval");
         return false;
     }
-    struct entry *entry = NULL;
+    struct approval_entry *entry = NULL;
     uint64_t token = 0;
     char id[APPROVAL_ID_LENGTH + 1];
-    struct asker asker;
+    struct approval_asker asker;
     hash_name(question->principal, asker.principal_sha256);
     hash_name(question->session, asker.session_sha256);
     {
@@ -408,7 +258,7 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
         bool allowed = false;
         if (use_earlier(question, &asker, outcome, &allowed, error))
             return allowed;
-        entry = add_entry(question, &asker, error);
+        entry = approval_entry_add(question, &asker, error);
         if (!entry)
             return false;
         token = entry->token;
@@ -432,21 +282,12 @@ bool approval_holds(const struct approval_outcome *outcome, struct error *error)
     return false;
 }
 
-/* Called with the lock held. */
-static struct entry *find_token(uint64_t token)
-{
-    struct entry *entry = table;
-    while (entry && entry->token != token)
-        entry = entry->next;
-    return entry && entry->expires_ms > monotonic_ms() ? entry : NULL;
-}
-
 /* Only while the host is being asked: later the caller knows the request by its id. */
 static int32_t name_pending(uint64_t token, const char id[APPROVAL_ID_LENGTH + 1])
 {
     HOLD_LOCK(table_mutex);
-    struct entry *entry = find_token(token);
-    if (!entry || entry->state != ENTRY_OPEN)
+    struct approval_entry *entry = approval_table_find(token);
+    if (!entry || entry->state != APPROVAL_ENTRY_OPEN)
         return TOOL_UNKNOWN;
     memcpy(entry->outcome.id, id, sizeof(entry->outcome.id));
     return TOOL_ACCEPTED;
@@ -462,10 +303,10 @@ int32_t approval_reply(uint64_t token, const char *decision_json)
     bool readable = approval_decision_read(decision_json, &decision);
 
     HOLD_LOCK(table_mutex);
-    struct entry *entry = find_token(token);
+    struct approval_entry *entry = approval_table_find(token);
     if (!entry)
         return TOOL_UNKNOWN;
-    if (entry->state == ENTRY_ANSWERED || entry->state == ENTRY_STANDING) {
+    if (entry->state == APPROVAL_ENTRY_ANSWERED || entry->state == APPROVAL_ENTRY_STANDING) {
         if (readable)
             refuse_replay(entry, &decision);
         return TOOL_UNKNOWN;
@@ -478,7 +319,7 @@ int32_t approval_reply(uint64_t token, const char *decision_json)
 uint64_t approval_waiting_count(void)
 {
     HOLD_LOCK(table_mutex);
-    return count_entries(has_a_call, NULL);
+    return approval_table_waiting();
 }
 
 void approval_wake_all(void)
@@ -490,15 +331,15 @@ void approval_wake_all(void)
 void approval_forget_all(void)
 {
     HOLD_LOCK(table_mutex);
-    for (struct entry *entry = table, *next = NULL; entry; entry = next) {
+    for (struct approval_entry *entry = approval_table_first(), *next = NULL; entry; entry = next) {
         next = entry->next;
         if (entry->waited_for) {
-            entry->state = ENTRY_ANSWERED;
+            entry->state = APPROVAL_ENTRY_ANSWERED;
             entry->answer = APPROVAL_ANSWER_DENY;
             entry->refusal = ERROR_APPROVAL_DENIED;
             (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "deny");
         } else {
-            remove_entry(entry);
+            approval_entry_remove(entry);
         }
     }
     (void)pthread_cond_broadcast(&table_changed);
@@ -508,5 +349,5 @@ void approval_after_fork(void)
 {
     table_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     table_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-    table = NULL; /* not freed: a thread of the parent may have been in the middle of it */
+    approval_table_abandon();
 }

@@ -269,46 +269,6 @@ uint32_t pool_kind(const struct warm_pool *warm_pool)
                                           : warm_pool->template.interpreter.kind;
 }
 
-static uint64_t smaller_of(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
-static uint64_t larger_of(uint64_t one, uint64_t other)
-{
-    return one > other ? one : other;
-}
-
-/* The memory of one sandbox of the warm pool: at least the usual amount, which new ones have not
- * reached yet. The least that is counted, because the first reader of a file is charged for it. */
-static uint64_t memory_of_one(const struct warm_pool *warm_pool)
-{
-    static const uint64_t usual[RUN_INTERPRETER_COUNT] = {
-        [RUN_INTERPRETER_NONE] = UINT64_C(1) << 20,
-        [RUN_INTERPRETER_PYTHON] = UINT64_C(8) << 20,
-        [RUN_INTERPRETER_NODE] = UINT64_C(48) << 20,
-    };
-    uint64_t least = warm_pool->first ? UINT64_MAX : 0;
-    for (const struct sandbox_handle *process = warm_pool->first; process; process = process->next)
-        least = smaller_of(least, cgroup_memory(&process->cgroup));
-    return larger_of(least, usual[pool_kind(warm_pool)]);
-}
-
-static uint64_t held_memory(const struct pool *pool)
-{
-    uint64_t held = 0;
-    for (size_t i = 0; i < WARM_POOLS; i++)
-        held += pool->warm_pools[i].count * pool->warm_pools[i].memory_bytes;
-    return held;
-}
-
-/* Of each kind there may be one, whatever it holds. */
-static bool has_memory_for(const struct pool *pool, const struct warm_pool *warm_pool)
-{
-    return warm_pool->count == 0 || pool->memory_limit == 0 ||
-           held_memory(pool) + warm_pool->memory_bytes <= pool->memory_limit;
-}
-
 static struct warm_pool *short_warm_pool(struct pool *pool, bool busy, uint64_t now)
 {
     uint32_t ready = 0;
@@ -316,7 +276,7 @@ static struct warm_pool *short_warm_pool(struct pool *pool, bool busy, uint64_t 
     for (size_t i = 0; i < WARM_POOLS; i++) {
         struct warm_pool *warm_pool = &pool->warm_pools[i];
         ready += warm_pool->count;
-        if (warm_pool_is_short(warm_pool, busy, now) && has_memory_for(pool, warm_pool))
+        if (warm_pool_is_short(warm_pool, busy, now) && pool_has_memory_for(pool, warm_pool))
             found = warm_pool;
     }
     return ready < RUN_POOL_LIMIT ? found : NULL;
@@ -418,7 +378,9 @@ void pool_fill(struct pool *pool, bool busy, uint64_t now)
     watch_fd(pool, process->report);
     put_ready(warm_pool, process);
     /* What one has held before says more than what a new one holds at once. */
-    warm_pool->memory_bytes = larger_of(warm_pool->memory_bytes, memory_of_one(warm_pool));
+    uint64_t memory = pool_memory_of_one(warm_pool);
+    if (warm_pool->memory_bytes < memory)
+        warm_pool->memory_bytes = memory;
     warm_pool->settled_us = now + SETTLING_US;
 }
 
@@ -484,9 +446,9 @@ static void look_at_memory(const struct pool *pool, struct warm_pool *warm_pool)
     warm_pool->settled_us = 0;
     if (warm_pool->count == 0)
         return;
-    warm_pool->memory_bytes = memory_of_one(warm_pool);
+    warm_pool->memory_bytes = pool_memory_of_one(warm_pool);
     while (warm_pool->count > 1 && pool->memory_limit > 0 &&
-           held_memory(pool) > pool->memory_limit) {
+           pool_held_memory(pool) > pool->memory_limit) {
         struct sandbox_handle *process = take_oldest(warm_pool);
         if (process)
             discard_sandbox(pool, process);

@@ -63,6 +63,14 @@ struct warm_pool *pool_find(struct pool *pool, const struct sandbox_template *te
 /* Which interpreter waits in the warm pool's sandboxes (enum run_interpreter). */
 uint32_t pool_kind(const struct warm_pool *warm_pool);
 
+/* The memory of one sandbox of the warm pool: at least the usual amount, which new ones have not
+ * reached yet. */
+uint64_t pool_memory_of_one(const struct warm_pool *warm_pool);
+/* That of all ready sandboxes. */
+uint64_t pool_held_memory(const struct pool *pool);
+/* May the warm pool get one more? Of each kind there may be one, whatever it holds. */
+bool pool_has_memory_for(const struct pool *pool, const struct warm_pool *warm_pool);
+
 /* Is something to be made? busy: runs are under way, and half of a warm pool is enough. */
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now);
 /* Makes one. */

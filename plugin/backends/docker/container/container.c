@@ -30,7 +30,6 @@ enum request_kind {
 };
 
 static engine_done take_created, take_description, take_started, take_exit, take_end, take_removed;
-static void check_end(struct container *container);
 
 /* The chain of requests; only attaching is container_stream.c's. */
 static const struct {
@@ -262,7 +261,7 @@ static void take_exit(void *user, const struct engine_answer *answer)
     }
     container->end.status = json_integer_value(status);
     container->waited = true;
-    check_end(container);
+    container_check_end(container);
 }
 
 static void take_started(void *user, const struct engine_answer *answer)
@@ -287,7 +286,7 @@ void container_start(struct container *container)
     ask_engine(container, REQUEST_START);
 }
 
-/* The last request before the removal. Where it fails, the result only lacks the reason. */
+/* Where it fails, the result only lacks the reason. */
 static void take_end(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
@@ -298,93 +297,12 @@ static void take_end(void *user, const struct engine_answer *answer)
         container->end.memory_killed =
             container->memory_killed || json_is_true(json_object_get(state, "OOMKilled"));
     container->looked = true;
-    check_end(container);
+    container_check_end(container);
 }
 
-static bool is_end_known(const struct container *container)
+void container_read_end(struct container *container)
 {
-    return container->end.reported || (container->waited && container->stream.over);
-}
-
-bool container_end_last_look(struct container *container)
-{
-    if (!is_end_known(container) || container->looked || container->removing)
-        return false;
-    engine_call_cancel(TAKE_POINTER(container->call));
-    container->end.memory_killed = container->memory_killed;
-    container->looked = true;
-    check_end(container);
-    return true;
-}
-
-/* After a bad end of its own the guest ends too: only then does the engine say whether that was for
- * want of memory. */
-static void tell_end(struct container *container)
-{
-    const struct container_end *end = &container->end;
-    if (!container_end_is_good(end) && !container->looked && !container->ordered) {
-        if (container->waited && !container->call)
-            ask_engine(container, REQUEST_READ_END);
-    } else if (container_end_is_explained(end)) {
-        container->told = true;
-        container->environment->events->ended(container->job->run);
-    } else {
-        container_fail(container, "the container's first process has ended without a report");
-    }
-}
-
-static bool is_finished(const struct container *container)
-{
-    const struct container_stream *stream = &container->stream;
-    return !container->job->collects || stream->collected || stream->over;
-}
-
-static void check_end_of_program(struct container *container)
-{
-    if (!container->told && is_end_known(container))
-        tell_end(container);
-    if (container->told && container->job && is_finished(container))
-        container->environment->events->finished(container->job->run);
-}
-
-static void check_readiness(struct container *container)
-{
-    if (container->running && container->stream.waiting &&
-        container->stream.facts == GUEST_FACTS_ALL)
-        container->environment->events->ready(container);
-}
-
-/* A container that was made ahead of need is given up at the first sign of an end. Where it serves
- * a run, its stream is read to the end first: that may be all the output of a program. */
-static bool has_ended_unused(const struct container *container)
-{
-    bool over = container->stream.over;
-    if (!container->warm)
-        return container->waited && over;
-    return over || (container->waited && !container->job);
-}
-
-/* To be called when the wait or the stream is over, or the guest has said something. */
-static void check_end(struct container *container)
-{
-    if (container->removed) {
-        if (container->job && container->stream.over)
-            container->environment->events->gone(container->job->run, NULL);
-        return;
-    }
-    if (container->removing)
-        return;
-    if (container->job && container->job->started) {
-        check_end_of_program(container);
-    } else if (has_ended_unused(container)) {
-        char message[sizeof(((struct engine_fault *)0)->message)];
-        (void)snprintf(message, sizeof(message),
-                       "the container's set-up ended with status %d: %.150s",
-                       (int)container->end.status, container->stream.errors);
-        container_fail(container, message);
-    } else if (container->warm_pool && !container->ready) {
-        check_readiness(container);
-    }
+    ask_engine(container, REQUEST_READ_END);
 }
 
 static void note_removal(struct container *container)
@@ -393,7 +311,7 @@ static void note_removal(struct container *container)
     container->deadline_us = monotonic_us() + STREAM_REST_US;
     if (!container->stream.taken_over)
         container_stream_close(container);
-    check_end(container);
+    container_check_end(container);
 }
 
 /* Tells the run that waits for it. Attempts go on as long as there is a backend. */
@@ -475,7 +393,7 @@ size_t container_count_leaving(const struct docker_environment *environment)
 void container_handle(struct container *container)
 {
     container_stream_handle(container);
-    check_end(container);
+    container_check_end(container);
 }
 
 void container_expire(struct container *container)
@@ -484,7 +402,7 @@ void container_expire(struct container *container)
     if (container->removed) {
         /* The engine has removed the container but not ended its stream. */
         container_stream_close(container);
-        check_end(container);
+        container_check_end(container);
     } else if (container->removing) {
         container_remove(container);
     } else {

@@ -202,6 +202,13 @@ void container_expire(struct container *container);
 bool container_is_over(const struct container *container);
 void container_free(struct container *container);
 
+/* Asks the engine how it ended, the last request before the removal. */
+void container_read_end(struct container *container);
+
+/* container_progress.c */
+/* To be called when the wait or the stream is over, or the guest has said something. */
+void container_check_end(struct container *container);
+
 /* container_session.c */
 /* Takes what the guest of a session says to a program that has started. false: it is said of every
  * program. *ret false: it is out of turn. */

@@ -14,7 +14,7 @@
 #include "base/text_escape.h"
 #include "cli/commands.h"
 #include "cli/session_cell.h"
-#include "cli/session_input.h"
+#include "cli/terminal/session_input.h"
 #include "formats/run_outcome.h"
 
 struct shell {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/terminal_picture.h"
+#include "cli/terminal/terminal_picture.h"
 #include "files/artifact_store.h"
 #include "files/output_directory.h"
 #include "options/options.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Edits lines with libedit. Main thread. */
-#include "cli/terminal_editor.h"
+#include "cli/terminal/terminal_editor.h"
 
 #include <errno.h>
 #include <fcntl.h>

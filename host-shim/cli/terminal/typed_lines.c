@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads lines. Main thread. */
-#include "cli/typed_lines.h"
+#include "cli/terminal/typed_lines.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/typed_lines.h"
+#include "cli/terminal/typed_lines.h"
 
 enum session_input_kind {
     SESSION_INPUT_NOTHING, /* an empty line, or one that a person has dropped */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where toolhost was built without libedit: the terminal's own line editing is all there is. */
-#include "cli/terminal_editor.h"
+#include "cli/terminal/terminal_editor.h"
 
 struct terminal_editor *terminal_editor_open(int in, int signal_fd)
 {

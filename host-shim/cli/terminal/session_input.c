@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts lines together. Main thread. */
-#include "cli/session_input.h"
+#include "cli/terminal/session_input.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/failure.h"
-#include "cli/terminal_editor.h"
+#include "cli/terminal/terminal_editor.h"
 #include "mcp/wire/line_reader.h"
 
 enum typed_line {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes pictures as escape sequences, whose payload is Base64 of our own making. Main thread. */
-#include "cli/terminal_picture.h"
+#include "cli/terminal/terminal_picture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "base/string_list.h"
 #include "call/context.h"
 #include "exports/status.h"
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 #include "policy/configuration.h"
 #include "policy/lint/policy_lint.h"
 #include "policy/policy_parse.h"

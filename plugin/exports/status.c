@@ -12,7 +12,7 @@
 #include "approval/approval.h"
 #include "base/cleanup.h"
 #include "call/call_registry.h"
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 #include "policy/configuration.h"
 #include "run/backend_client.h"
 #include "run/readiness.h"

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "gate/package_plan.h"
+#include "gate/choice/package_plan.h"
 #include "host/host.h"
 #include "request/request_fields.h"
 #include "result/result.h"

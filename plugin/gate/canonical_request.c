@@ -15,9 +15,9 @@
 #include "base/cleanup.h"
 #include "gate/cell.h"
 #include "gate/cells_grant.h"
-#include "gate/endpoint_plan.h"
-#include "gate/package_plan.h"
-#include "gate/tool_plan.h"
+#include "gate/choice/endpoint_plan.h"
+#include "gate/choice/package_plan.h"
+#include "gate/choice/tool_plan.h"
 #include "request/request_fields.h"
 #include "run/describe.h"
 

@@ -11,8 +11,8 @@
 #include "call/capability_check.h"
 #include "gate/cell_action.h"
 #include "gate/cells_grant.h"
+#include "gate/choice/package_plan.h"
 #include "gate/endpoint_delivery.h"
-#include "gate/package_plan.h"
 #include "run/describe.h"
 
 #define LATE_LIMIT 16384 /* bytes of each stream */

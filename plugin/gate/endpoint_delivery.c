@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "endpoints/broker_client.h"
 #include "gate/cell_action.h"
-#include "gate/endpoint_plan.h"
+#include "gate/choice/endpoint_plan.h"
 #include "policy/policy.h"
 #include "secrets/secret.h"
 

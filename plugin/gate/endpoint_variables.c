@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "gate/endpoint_plan.h"
+#include "gate/choice/endpoint_plan.h"
 #include "policy/policy.h"
 #include "vocabulary/endpoint.h"
 #include "vocabulary/environment.h"

@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "call/call_limits.h"
-#include "gate/offer_hint.h"
-#include "gate/package_plan.h"
+#include "gate/choice/package_plan.h"
+#include "gate/offer/offer_hint.h"
 #include "run/describe.h"
 #include "vocabulary/environment.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing a program's endpoints: see endpoint_plan.h. Runs in the gateway, on the thread inside
  * tool_invoke(). */
-#include "gate/endpoint_plan.h"
+#include "gate/choice/endpoint_plan.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing a run's packages: see package_plan.h. Runs in the gateway, on the thread inside
  * tool_invoke(). */
-#include "gate/package_plan.h"
+#include "gate/choice/package_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing a program's tools: see tool_plan.h. Runs in the gateway, on the thread inside
  * tool_invoke(). */
-#include "gate/tool_plan.h"
+#include "gate/choice/tool_plan.h"
 
 #include <stdint.h>
 #include <string.h>

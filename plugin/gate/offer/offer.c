@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The input schema as far as policy, host and context allow. Runs in the gateway, on the thread
  * inside tool_invoke(), tool_status() or tool_prepare(). */
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "gate/offer_endpoints.h"
-#include "gate/offer_packages.h"
-#include "gate/offer_tools.h"
+#include "gate/offer/offer_endpoints.h"
+#include "gate/offer/offer_packages.h"
+#include "gate/offer/offer_tools.h"
 #include "request/input_schema.h"
 #include "request/request_fields.h"
 #include "vocabulary/capability.h"

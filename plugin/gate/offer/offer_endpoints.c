@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The endpoints in the words for a model: see offer_endpoints.h. Runs in the gateway, on the thread
  * inside tool_invoke(), tool_status() or tool_prepare(). */
-#include "gate/offer_endpoints.h"
+#include "gate/offer/offer_endpoints.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/offer_list.h"
+#include "gate/offer/offer_list.h"
 #include "vocabulary/capability.h"
 
 #define LINE_LIMIT 640 /* a name, a description, and what is between them */

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 
 bool offer_endpoints_has_some(const struct offer *offer);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words hints by what is offered. */
-#include "gate/offer_hint.h"
+#include "gate/offer/offer_hint.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "call/context.h"
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 #include "request/request.h"
 
 #define NAMES_LIMIT 320

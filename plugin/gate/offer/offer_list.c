@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in the gateway, on the thread inside tool_invoke(), tool_status() or tool_prepare(). */
-#include "gate/offer_list.h"
+#include "gate/offer/offer_list.h"
 
 #include <stdio.h>
 #include <string.h>

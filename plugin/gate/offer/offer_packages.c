@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environments in the words for a model: see offer_packages.h. Runs in the gateway, on the
  * thread inside tool_invoke(), tool_status() or tool_prepare(). */
-#include "gate/offer_packages.h"
+#include "gate/offer/offer_packages.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/offer_list.h"
+#include "gate/offer/offer_list.h"
 #include "vocabulary/language.h"
 
 #define LINE_LIMIT 640 /* a name, a language, a description, and what is between them */

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 
 /* Can a caller with that offer have any? */
 bool offer_packages_has_some(const struct offer *offer);

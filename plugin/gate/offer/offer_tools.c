@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway's tools in the words for a model: see offer_tools.h. Runs in the gateway, on the
  * thread inside tool_prepare(). */
-#include "gate/offer_tools.h"
+#include "gate/offer/offer_tools.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "gate/offer_list.h"
-#include "gate/tool_plan.h"
+#include "gate/choice/tool_plan.h"
+#include "gate/offer/offer_list.h"
 #include "tools/tool_definition.h"
 #include "vocabulary/capability.h"
 

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 
 /* One that a program may be given, at least; offer->tools is there. */
 bool offer_tools_has_some(const struct offer *offer);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "gate/offer.h"
+#include "gate/offer/offer.h"
 #include "policy/narrowing.h"
 #include "tap_suite.h"
 #include "json/json_place.h"

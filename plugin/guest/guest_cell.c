@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "interpreter/cell/cell.h"
 #include "protocol/wire.h"
 

@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/write_fully.h"
-#include "guest/guest_input.h"
+#include "guest/channels/guest_tools.h"
 #include "guest/guest_python.h"
-#include "guest/guest_tools.h"
+#include "guest/messages/guest_input.h"
 #include "protocol/run_description.h"
 
 #define TOLD_WAITING 'w'

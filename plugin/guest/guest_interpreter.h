@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "guest/guest_program.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 struct guest_interpreter {
     struct guest_program program; /* pid 0: there is none */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/guest_layers.h"
+#include "guest/layers/guest_layers.h"
 
 static size_t name_length(const char *variable)
 {

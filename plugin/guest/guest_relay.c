@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/guest_endpoints.h"
-#include "guest/guest_output.h"
+#include "guest/channels/guest_endpoints.h"
+#include "guest/channels/guest_tools.h"
 #include "guest/guest_session.h"
 #include "guest/guest_time.h"
-#include "guest/guest_tools.h"
+#include "guest/messages/guest_output.h"
 
 enum {
     CHILDREN,

@@ -15,18 +15,18 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "base/write_fully.h"
+#include "guest/channels/guest_endpoints.h"
+#include "guest/channels/guest_tools.h"
 #include "guest/files/collection.h"
+#include "guest/files/guest_files.h"
 #include "guest/files/stop_tree.h"
 #include "guest/guest_cell.h"
-#include "guest/guest_endpoints.h"
-#include "guest/guest_files.h"
-#include "guest/guest_input.h"
 #include "guest/guest_oom.h"
-#include "guest/guest_output.h"
 #include "guest/guest_program.h"
 #include "guest/guest_time.h"
 #include "guest/guest_tool_command.h"
-#include "guest/guest_tools.h"
+#include "guest/messages/guest_input.h"
+#include "guest/messages/guest_output.h"
 
 static struct guest_files files; /* of the last cell */
 static struct known_files known; /* of the cells before */

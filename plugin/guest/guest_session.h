@@ -10,7 +10,7 @@
 
 #include "guest/guest_checkpoints.h"
 #include "guest/guest_program.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "protocol/session.h"
 
 enum { SESSION_LATE_STDOUT, SESSION_LATE_STDERR, SESSION_LATE };

@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "guest/channels/guest_tools.h"
 #include "guest/guest_node.h"
 #include "guest/guest_python.h"
 #include "guest/guest_tool_command.h"
-#include "guest/guest_tools.h"
 
 #define OWN_PROGRAM  "/proc/self/exe"
 #define BEFORE_SHELL 3 /* our own name, START_SHELL, the shell's path */

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/process_stat.h"
-#include "guest/guest_output.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_output.h"
+#include "guest/messages/guest_protocol.h"
 
 static bool is_owed;
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 /* name: by which this program was started. */
 bool guest_is_tool_command(const char *name);

@@ -54,7 +54,7 @@ enum egress_intake {
     EGRESS_INTAKE_LISTENER = 'L',   /* a listening TCP socket, at most one a run */
     EGRESS_INTAKE_CONNECTION = 'C', /* a connected stream socket */
     EGRESS_INTAKE_RELAY = 'M',      /* a stream socket with the frames of many connections
-                                       (guest/connection_relay.h), at most one a run */
+                                       (guest/channels/connection_relay.h), at most one a run */
 };
 
 enum egress_auth {

@@ -2,7 +2,7 @@
 /* The head of a run's message and the report of its end, as guest and backend read them: what is
  * taken is written the same again. */
 #include "fuzz.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 static void write_again(struct wire_writer *writer, const uint8_t *bytes, size_t length)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code-execute-guest and its backend send each other (plugin/guest/guest_protocol.h), said and understood by tests."""
+"""What code-execute-guest and its backend send each other (plugin/guest/messages/guest_protocol.h), said and understood by tests."""
 import hashlib
 import os
 import struct

@@ -13,7 +13,7 @@
 
 #include "backends/common/self_confinement.h"
 #include "base/cleanup.h"
-#include "guest/landlock.h"
+#include "guest/layers/landlock.h"
 
 /* Where the gateway is root. Below the least of the policy's outer_uids, above the ranges of
  * distributions (Debian's policy, 9.2.2: 65000-65533 are reserved) and of systemd's dynamic users

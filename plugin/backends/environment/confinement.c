@@ -13,7 +13,7 @@
 
 #include "backends/common/self_confinement.h"
 #include "base/cleanup.h"
-#include "guest/landlock.h"
+#include "guest/layers/landlock.h"
 
 /* AddressSanitizer maps terabytes. */
 #if defined(__has_feature)

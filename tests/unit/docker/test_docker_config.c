@@ -12,7 +12,7 @@
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/engine/owner.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "tap_suite.h"
 
 #define ROUNDS 10000

@@ -5,7 +5,7 @@
 
 #include "backends/docker/container/run_message.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "tap_suite.h"
 
 #define LIST(...)      ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})

@@ -8,7 +8,7 @@
 
 #include "backends/docker/container/socket_sender.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "tap_suite.h"
 
 static int gateway;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/connection_relay.h"
+#include "guest/channels/connection_relay.h"
 #include "tap_suite.h"
 
 #define PIPE_ROOM (2 * RELAY_FRAME_LIMIT)

@@ -9,7 +9,7 @@
 #include "backends/docker/container/embedded_texts.h"
 #include "backends/docker/container/run_message.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 #define OWN_PROCESSES    1 /* the guest */
 #define OWN_ARGUMENTS    2 /* the guest, and what of a network it gives */

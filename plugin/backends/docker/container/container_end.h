@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "protocol/run_event.h"
 
 struct container_end {

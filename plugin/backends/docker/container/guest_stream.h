@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the first process of a container says (guest/guest_protocol.h), read as it comes: frames,
- * and among them the kernel's report on that process. Bounded; whatever is no frame is refused.
- * Pure code.
+ * What the first process of a container says (guest/messages/guest_protocol.h), read as it comes:
+ * frames, and among them the kernel's report on that process. Bounded; whatever is no frame is
+ * refused. Pure code.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 /* Starts all zero. */
 struct guest_reader {

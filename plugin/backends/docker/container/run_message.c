@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "protocol/wire.h"
 
 static const char *const added[] = {"HOME=" RUN_HOME, "TMPDIR=/tmp", "USER=sandbox",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The message with a run to the first process of a container (guest/guest_protocol.h). Pure code.
+/* The message with a run to the first process of a container (guest/messages/guest_protocol.h).
+ * Pure code.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 #define ORDER_HEADER (1 + sizeof(uint32_t))
 

@@ -3,8 +3,9 @@
  * Bytes on their way from a socket of the run to the guest, unread: the answers to a program's
  * calls of tools, or its connections to endpoints. They go as orders of at most GUEST_ANSWERS_LIMIT
  * bytes. Of answers never more is under way than the guest has room for; beyond that they stay in
- * the socket. Those of connections keep to windows of their own (guest/connection_relay.h). Runs in
- * the docker backend, single-threaded; no function here waits.
+ * the socket. Those of connections keep to windows of their own
+ * (guest/channels/connection_relay.h). Runs in the docker backend, single-threaded; no function
+ * here waits.
  */
 #pragma once
 

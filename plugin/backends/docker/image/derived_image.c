@@ -7,7 +7,7 @@
 
 #include "backends/docker/engine/engine_members.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 #define LABELS_OF_OURS "code-execute." /* all begin so */
 

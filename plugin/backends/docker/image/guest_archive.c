@@ -9,7 +9,7 @@
 
 #include "backends/docker/image/tar_header.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "interpreter/installer_command/installer_command.h"
 
 #define END_BLOCKS     2

@@ -2,15 +2,15 @@
 /*
  * Owns what a run with endpoints does beside others. The container has no network. Its guest takes
  * the program's connections and sends them over the attached stream; the broker of endpoints has
- * the other end of a socket that their bytes are passed on to, unread (guest/connection_relay.h).
- * Runs in the docker backend.
+ * the other end of a socket that their bytes are passed on to, unread
+ * (guest/channels/connection_relay.h). Runs in the docker backend.
  */
 #include <errno.h>
 #include <sys/socket.h>
 
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "protocol/channel.h"
 #include "protocol/egress_order.h"
 

@@ -11,7 +11,7 @@
 #include "backends/docker/container/run_message.h"
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 #include "protocol/session_cell.h"
 
 /* For an interpreter to start. */

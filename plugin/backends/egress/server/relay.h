@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connections of a run whose sandbox gives no descriptor away: they come as frames over one
- * stream (guest/connection_relay.h), and each becomes a socket of the broker's own. One thread.
+ * stream (guest/channels/connection_relay.h), and each becomes a socket of the broker's own. One
+ * thread.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 #include <stddef.h>
 
 #include "backends/egress/loop/event_loop.h"
-#include "guest/connection_relay.h"
+#include "guest/channels/connection_relay.h"
 
 struct relay {
     struct event_loop *loop;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the step that puts the Landlock ruleset on (guest/landlock.h). Runs in the payload, after
- * no_new_privs. */
-#include "guest/landlock.h"
+/* Owns the step that puts the Landlock ruleset on (guest/layers/landlock.h). Runs in the payload,
+ * after no_new_privs. */
+#include "guest/layers/landlock.h"
 #include "backends/process/sandbox/sandbox.h"
 
 static enum landlock_network network_of(const struct sandbox_template *template)

@@ -24,7 +24,7 @@
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "guest/landlock.h"
+#include "guest/layers/landlock.h"
 
 /* sched_setattr(2). The kernel's header cannot be used beside the C library's. */
 struct scheduling {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the buffer of frames to the backend: see guest_output.h. Runs in the guest. */
-#include "guest/guest_output.h"
+#include "guest/messages/guest_output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the ruleset: see landlock.h. The names of the kernel header are written out, as a header may
  * be older than the kernel it meets. Runs in the process that becomes a program. */
-#include "guest/landlock.h"
+#include "guest/layers/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

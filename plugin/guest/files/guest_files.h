@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "guest/files/known_files.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 struct guest_files {
     struct run_file *inputs; /* by path and hash; the content is in the file system alone */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 /* Makes standard output non-blocking: a backend that does not read must not keep the guest from
  * ending the tree. */

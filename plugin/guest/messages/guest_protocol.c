@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the rows of the messages: see guest_protocol.h. Runs in the guest and in the backend. */
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 #include "base/cleanup.h"
 #include "protocol/checkpoint.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the frames and windows of connections over one stream: see connection_relay.h. Runs in the
  * guest and in the broker of endpoints. */
-#include "guest/connection_relay.h"
+#include "guest/channels/connection_relay.h"
 
 #include <errno.h>
 #include <fcntl.h>

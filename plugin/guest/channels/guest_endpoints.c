@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the listener of endpoints and its connections: see guest_endpoints.h. Runs in the guest. */
-#include "guest/guest_endpoints.h"
+#include "guest/channels/guest_endpoints.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/connection_relay.h"
-#include "guest/guest_input.h"
-#include "guest/guest_output.h"
-#include "guest/guest_protocol.h"
+#include "guest/channels/connection_relay.h"
+#include "guest/messages/guest_input.h"
+#include "guest/messages/guest_output.h"
+#include "guest/messages/guest_protocol.h"
 
 static struct {
     bool is_open;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "guest/landlock.h"
+#include "guest/layers/landlock.h"
 
 /* Once, before anything is started: what of a network programs have. */
 void layers_choose(enum landlock_network network);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the layers from inside: see guest_layers.h. */
-#include "guest/guest_layers.h"
+#include "guest/layers/guest_layers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/guest_filters.h"
+#include "guest/layers/guest_filters.h"
 
 #define FILTER_COUNT       2
 #define STATUS_LIMIT       8192

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the buffer of answers for the program: see guest_tools.h. Runs in the guest. */
-#include "guest/guest_tools.h"
+#include "guest/channels/guest_tools.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/guest_input.h"
-#include "guest/guest_output.h"
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_input.h"
+#include "guest/messages/guest_output.h"
+#include "guest/messages/guest_protocol.h"
 
 /* A frame for less would cost short answers more than they do. */
 #define WORTH_TELLING (GUEST_ANSWERS_ROOM / 2)

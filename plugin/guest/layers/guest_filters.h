@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "guest/landlock.h"
+#include "guest/layers/landlock.h"
 
 /* As the kernel's struct sock_filter and struct sock_fprog; musl brings no headers of the kernel.
  */

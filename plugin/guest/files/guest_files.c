@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the files of a run: see guest_files.h. Runs in the guest. */
-#include "guest/guest_files.h"
+#include "guest/files/guest_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
 #include "guest/files/stop_tree.h"
-#include "guest/guest_input.h"
-#include "guest/guest_output.h"
+#include "guest/messages/guest_input.h"
+#include "guest/messages/guest_output.h"
 
 /* Those of its directories that are not there yet. */
 static bool make_directories(const char *path, mode_t mode)

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "guest/guest_protocol.h"
+#include "guest/messages/guest_protocol.h"
 
 /* Waits for the message. Returns when it begins, or when the other descriptor hangs up first
  * (false); -1: there is no other. */

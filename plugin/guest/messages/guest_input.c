@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the reading of the run's message: see guest_input.h. Runs in the guest. */
-#include "guest/guest_input.h"
+#include "guest/messages/guest_input.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -24,8 +24,8 @@
 
 #include "backends/process/program/supervision.h"
 #include "backends/process/sandbox/directories.h"
-#include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
+#include "backends/process/sandbox/steps/mount_fd.h"
 #include "backends/process/supervisor/cgroup/cgroup.h"
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "backends/process/supervisor/launch/launch.h"

@@ -153,27 +153,27 @@ int become_first_victim(struct sandbox *sandbox);
 int adopt_for_shell(struct sandbox *sandbox);
 int enter_inner_domain(struct sandbox *sandbox);
 int clear_capabilities(struct sandbox *sandbox);
-/* check_namespaces.c */
+/* steps/check_namespaces.c */
 int check_user_namespace(struct sandbox *sandbox);
 int check_pid_namespace(struct sandbox *sandbox);
 int check_mount_namespace(struct sandbox *sandbox);
 int check_network_namespace(struct sandbox *sandbox);
 int check_ipc_namespace(struct sandbox *sandbox);
 int check_uts_namespace(struct sandbox *sandbox);
-/* control_groups.c */
+/* steps/control_groups.c */
 int enter_control_groups(struct sandbox *sandbox);
-/* endpoint_listener.c */
+/* steps/endpoint_listener.c */
 int raise_loopback(struct sandbox *sandbox);
 int limit_socket_memory(struct sandbox *sandbox);
 int hand_over_endpoints(struct sandbox *sandbox);
-/* identity.c */
+/* steps/identity.c */
 int enter_identity(struct sandbox *sandbox);
 int disable_nested_namespaces(struct sandbox *sandbox);
 int set_host_name(struct sandbox *sandbox);
 int enter_cgroup_namespace(struct sandbox *sandbox);
 int become_unreadable(struct sandbox *sandbox);
 int become_readable_again(struct sandbox *sandbox);
-/* view.c */
+/* steps/view.c */
 int make_mounts_private(struct sandbox *sandbox);
 int build_view(struct sandbox *sandbox);
 int show_read_only_paths(struct sandbox *sandbox);
@@ -182,28 +182,28 @@ int write_identity_files(struct sandbox *sandbox);
 int mount_proc(struct sandbox *sandbox);
 int make_view_read_only(struct sandbox *sandbox);
 int pivot_into_view(struct sandbox *sandbox);
-/* workspace.c */
+/* steps/workspace.c */
 int show_workspace(struct sandbox *sandbox);
-/* devices.c */
+/* steps/devices.c */
 int make_devices(struct sandbox *sandbox);
-/* scratch.c */
+/* steps/scratch.c */
 int mount_scratch(struct sandbox *sandbox);
 int write_files(struct sandbox *sandbox);
 /* In init, once the program has ended: nothing more could be written. */
 bool scratch_is_full(void);
-/* capabilities.c */
+/* steps/capabilities.c */
 int drop_capabilities(struct sandbox *sandbox);
 int clear_capability_sets(struct sandbox *sandbox); /* and has looked */
 int forbid_new_privileges(struct sandbox *sandbox);
-/* resource_limits.c */
+/* steps/resource_limits.c */
 int limit_resources(struct sandbox *sandbox);
 /* shell_command.c: puts the main program of a shell's session, which is in that directory, in front
  * of the shell. 0, or -1 with
  * errno. */
 int shell_command(struct program *program, struct run_description *description,
                   const char *directory);
-/* landlock.c */
+/* steps/landlock.c */
 int restrict_by_landlock(struct sandbox *sandbox);
-/* seccomp_load.c */
+/* steps/seccomp_load.c */
 int restrict_system_calls(struct sandbox *sandbox);
 int hand_over_listener(struct sandbox *sandbox);

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "backends/process/sandbox/directories.h"
-#include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
+#include "backends/process/sandbox/steps/mount_fd.h"
 #include "base/cleanup.h"
 
 /* Where the file system is while its parts are bound; gone afterwards. */

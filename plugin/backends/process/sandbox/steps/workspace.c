@@ -13,8 +13,8 @@
 #include <sys/statvfs.h>
 
 #include "backends/process/sandbox/directories.h"
-#include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
+#include "backends/process/sandbox/steps/mount_fd.h"
 #include "base/cleanup.h"
 #include "protocol/directory.h"
 

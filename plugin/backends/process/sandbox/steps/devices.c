@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "backends/process/sandbox/directories.h"
-#include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
+#include "backends/process/sandbox/steps/mount_fd.h"
 #include "base/cleanup.h"
 
 /* admin-guide/devices.rst of the kernel. */

@@ -17,8 +17,8 @@
 
 #include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/interpreter_command.h"
-#include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
+#include "backends/process/sandbox/steps/mount_fd.h"
 #include "base/cleanup.h"
 
 /* Room for mount points and the files below; nothing is written to it once the program runs. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the mount calls by descriptor: see mount_fd.h. */
-#include "backends/process/sandbox/mount_fd.h"
+#include "backends/process/sandbox/steps/mount_fd.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

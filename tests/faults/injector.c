@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../process/harness.h"
+#include "../process/backend/harness.h"
 #include "base/cleanup.h"
 #include "process_facts.h"
 #include "protocol/run_description.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../process/harness.h"
+#include "../process/backend/harness.h"
 #include "backends/process/messages/process_options.h"
 #include "base/cleanup.h"
 #include "copied_program.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../process/harness.h"
+#include "../process/backend/harness.h"
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "inside_files.h"

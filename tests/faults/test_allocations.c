@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../process/harness.h"
+#include "../process/backend/harness.h"
 #include "base/cleanup.h"
 #include "inspector.h"
 #include "remains.h"

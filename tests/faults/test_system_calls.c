@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../process/harness.h"
+#include "../process/backend/harness.h"
 #include "../support/sanitizers.h"
 #include "base/cleanup.h"
 #include "complaints.h"

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "../process/harness.h"
+#include "../process/backend/harness.h"
 #include "injector.h"
 #include "left_files.h"
 #include "protocol/run_event.h"

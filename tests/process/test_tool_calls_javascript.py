@@ -254,7 +254,7 @@ def test_languages_that_cannot_call():
         tap.lacks(result["error"]["message"], "ruby")
 
 
-# In docker mode too (../docker/meson.build), in an image that has the machine's Node.
+# In docker mode too (tests/docker/meson.build), in an image that has the machine's Node.
 CARRIED = ("a_call_reaches_the_host_and_its_answer_the_program", "in_a_container_that_waits_and_in_one_of_its_own", "es_modules_and_a_name_of_the_program",
            "a_hundred_calls_at_once", "large_answers_at_once", "the_largest_call_and_the_largest_answer", "a_rejection_that_nobody_handles_ends_the_program",
            "a_program_that_ends_with_calls_in_flight", "a_program_that_does_not_await", "a_run_is_cancelled_while_the_host_works", "threads_and_children_cannot_call",

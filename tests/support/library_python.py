@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An interpreter that has the libraries of a test: this one, the one that CODE_EXECUTE_TEST_PYTHON names, or the distribution's. Where
-LIBRARIES_OF_PYPI is a directory, it is one below that, with the libraries of PyPI that tests/process/libraries.txt lists."""
+LIBRARIES_OF_PYPI is a directory, it is one below that, with the libraries of PyPI that tests/process/interpreters/libraries.txt lists."""
 import importlib.util
 import os
 import pathlib
@@ -11,7 +11,7 @@ import python_packages
 import tap
 
 DISTRIBUTION = "/usr/bin/python3"
-LISTED = pathlib.Path(__file__).parents[1] / "process/libraries.txt"
+LISTED = pathlib.Path(__file__).parents[1] / "process/interpreters/libraries.txt"
 
 
 def has(interpreter, name):

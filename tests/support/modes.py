@@ -141,7 +141,7 @@ class Provider(provider.Provider):
 
 def run_cases(cases, of_docker_mode, without_namespaces=None, needing_namespaces=None):
     """Runs a suite's cases and ends; in docker mode (../docker/meson.build) and in process mode without namespaces
-    (../process/meson.build) those of these names alone. needing_namespaces: of the latter mode, in the long form all but these."""
+    (../process/sessions/meson.build) those of these names alone. needing_namespaces: of the latter mode, in the long form all but these."""
     if MODE == "unprivileged" and LONG and needing_namespaces is not None:
         cases = {name: case for name, case in cases.items() if name.removeprefix("test_") not in needing_namespaces}
     elif (names := {"docker": of_docker_mode, "unprivileged": without_namespaces}.get(MODE)) is not None:

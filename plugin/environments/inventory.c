@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +91,19 @@ bool inventory_link_stays(const char *path, const char *target)
     return true;
 }
 
+static void write_piece(void *user, const char *bytes, size_t length)
+{
+    FILE *text = user;
+    (void)fwrite(bytes, 1, length, text);
+}
+
+/* What could not be written is seen when the stream is closed. */
+static bool add_line(FILE *text, const struct inventory_entry *entry)
+{
+    inventory_write_line(entry, write_piece, text);
+    return true;
+}
+
 static bool add_link(FILE *text, const struct tree_entry *entry, struct error *error)
 {
     char target[TREE_PATH_LIMIT + 1];
@@ -105,8 +117,8 @@ static bool add_link(FILE *text, const struct tree_entry *entry, struct error *e
         return fail(error, "the link's target has control characters, or is not UTF-8");
     if (!inventory_link_stays(entry->path, target))
         return fail(error, "the link leads out of the directory of packages");
-    (void)fprintf(text, "l %zd %s %s\n", length, target, entry->path);
-    return true;
+    return add_line(
+        text, &(struct inventory_entry){.mode = S_IFLNK, .path = entry->path, .target = target});
 }
 
 static bool add_file(FILE *text, const struct tree_entry *entry, struct error *error)
@@ -117,18 +129,17 @@ static bool add_file(FILE *text, const struct tree_entry *entry, struct error *e
         return fail(error, "the file has another mode than 0444 and 0555");
     if (!hash_file(entry, sha256, error))
         return false;
-    (void)fprintf(text, "%c %" PRIu64 " %s %s\n", mode == 0555 ? 'x' : 'f',
-                  (uint64_t)entry->status->st_size, sha256, entry->path);
-    return true;
+    return add_line(text, &(struct inventory_entry){.mode = S_IFREG | mode,
+                                                    .path = entry->path,
+                                                    .size = (uint64_t)entry->status->st_size,
+                                                    .sha256 = sha256});
 }
 
 static bool add_directory(FILE *text, const struct tree_entry *entry, struct error *error)
 {
     if ((entry->status->st_mode & 07777) != 0555)
         return fail(error, "the directory has another mode than 0555");
-    if (entry->path[0] != '\0')
-        (void)fprintf(text, "d %s\n", entry->path);
-    return true;
+    return add_line(text, &(struct inventory_entry){.mode = S_IFDIR, .path = entry->path});
 }
 
 static bool add_entry(void *user, const struct tree_entry *entry, struct error *error)

@@ -7,9 +7,14 @@
  *     x SIZE SHA256 PATH          an executable file (0555)
  *     l LENGTH TARGET PATH        a symbolic link to TARGET, which has LENGTH bytes
  * The order is that of paths, part by part and byte by byte, so a directory is directly ahead of
- * what is in it. Owners and times are not in it. Runs in code-execute-environment.
+ * what is in it. Owners and times are not in it. Runs in code-execute-environment; the lines are
+ * made in the docker backend as well.
  */
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/sha256.h"
 #include "environments/tree_walk.h"
@@ -28,6 +33,19 @@ struct inventory {
 bool inventory_make(int directory, const struct tree_limits *limits, struct inventory *inventory,
                     struct error *error);
 void inventory_clear(struct inventory *inventory);
+
+/* An entry as its line has it. */
+struct inventory_entry {
+    mode_t mode; /* with its type; a file that anybody may execute is an executable one */
+    const char *path;
+    uint64_t size;      /* of a file */
+    const char *sha256; /* of a file's content */
+    const char *target; /* of a link */
+};
+
+/* Hands the entry's line over, in pieces; nothing for the top, whose path is empty. */
+void inventory_write_line(const struct inventory_entry *entry,
+                          void (*add)(void *user, const char *bytes, size_t length), void *user);
 
 /* Does a link at that path stay below the top, as far as the two texts say? */
 bool inventory_link_stays(const char *path, const char *target);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,10 @@
 #include "backends/docker/image/tar_header.h"
 #include "base/cleanup.h"
 #include "base/sha256.h"
+#include "environments/inventory.h"
 
 #define MODE_PLAIN      0444
 #define MODE_EXECUTABLE 0555
-#define NUMBERS_LENGTH  (24 + SHA256_TEXT_LENGTH) /* of a line of the inventory */
 
 struct entry {
     size_t path;   /* below the content: its place in the texts */
@@ -193,41 +192,23 @@ static const char *path_of(const struct package_archive *archive, const struct e
     return archive->texts.bytes + entry->path;
 }
 
-/* A line of the inventory: the numbers, then the path. The top has none. */
-static void note(struct package_archive *archive, const struct entry *entry, const char *numbers)
+static void add_to_hash(void *user, const char *bytes, size_t length)
 {
-    const char *path = path_of(archive, entry);
-    const char *target = archive->texts.bytes + entry->target;
-    if (path[0] == '\0')
-        return;
-    sha256_add(&archive->of_all, numbers, strlen(numbers));
-    if (S_ISLNK(entry->mode)) {
-        sha256_add(&archive->of_all, target, strlen(target));
-        sha256_add(&archive->of_all, " ", 1);
-    }
-    sha256_add(&archive->of_all, path, strlen(path));
-    sha256_add(&archive->of_all, "\n", 1);
+    struct sha256 *hash = user;
+    sha256_add(hash, bytes, length);
 }
 
-static void note_file(struct package_archive *archive, const struct entry *entry)
+/* sha256: of a file's content, else NULL. */
+static void note(struct package_archive *archive, const struct entry *entry, const char *sha256)
 {
-    char numbers[NUMBERS_LENGTH + 8];
-    char sha256[SHA256_TEXT_LENGTH + 1];
-    sha256_end(&archive->of_file, sha256);
-    (void)snprintf(numbers, sizeof(numbers), "%c %" PRIu64 " %s ", entry->mode & 0111 ? 'x' : 'f',
-                   entry->size, sha256);
-    note(archive, entry, numbers);
-}
-
-static void note_other(struct package_archive *archive, const struct entry *entry)
-{
-    char numbers[NUMBERS_LENGTH];
-    const char *target = archive->texts.bytes + entry->target;
-    if (S_ISDIR(entry->mode))
-        (void)snprintf(numbers, sizeof(numbers), "d ");
-    else
-        (void)snprintf(numbers, sizeof(numbers), "l %zu ", strlen(target));
-    note(archive, entry, numbers);
+    const struct inventory_entry line = {
+        .mode = entry->mode,
+        .path = path_of(archive, entry),
+        .size = entry->size,
+        .sha256 = sha256,
+        .target = archive->texts.bytes + entry->target,
+    };
+    inventory_write_line(&line, add_to_hash, &archive->of_all);
 }
 
 /* The file that was listed, or none. */
@@ -259,8 +240,10 @@ static void fill_up(struct package_archive *archive, size_t length)
 static void end_file(struct package_archive *archive)
 {
     const struct entry *entry = &archive->entries[archive->next - 1];
+    char sha256[SHA256_TEXT_LENGTH + 1];
     close_fd(TAKE_FD(archive->file));
-    note_file(archive, entry);
+    sha256_end(&archive->of_file, sha256);
+    note(archive, entry, sha256);
     fill_up(archive, (size_t)(-entry->size % TAR_BLOCK));
 }
 
@@ -282,7 +265,7 @@ static bool begin_entry(struct package_archive *archive)
     archive->pending_offset = 0;
     if (S_ISREG(entry->mode))
         return open_file(archive, entry);
-    note_other(archive, entry);
+    note(archive, entry, NULL);
     return true;
 }
 

@@ -122,7 +122,7 @@ static bool stay_stopped(const pid_t *programs, size_t count, pid_t spared)
     return true;
 }
 
-static void stop_all_but(pid_t spared)
+void stop_all_but(pid_t spared)
 {
     (void)kill(-1, SIGSTOP);
     if (spared > 0)

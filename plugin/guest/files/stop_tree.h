@@ -16,3 +16,5 @@
  * may run. In both cases continue_tree() is due. */
 bool stop_tree(const pid_t *programs, size_t count, pid_t spared);
 void continue_tree(void);
+/* The same without a look: sends the signal alone. */
+void stop_all_but(pid_t spared);

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "guest/files/stop_tree.h"
+
 #define KILL_TRIES 8
 
 static bool has_domain;
@@ -36,9 +38,10 @@ void whole_tree_signal(int signal)
 {
     if (!whole_tree_is_alone())
         return;
-    (void)kill(-1, signal);
-    if (signal == SIGSTOP && guardian_pid > 0)
-        (void)kill(guardian_pid, SIGCONT);
+    if (signal == SIGSTOP)
+        stop_all_but(guardian_pid);
+    else
+        (void)kill(-1, signal);
 }
 
 void whole_tree_kill(void)

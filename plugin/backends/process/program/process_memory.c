@@ -2,6 +2,7 @@
 /* Owns the look at the memory of a process: see process_memory.h. */
 #include "backends/process/program/process_memory.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -114,8 +115,12 @@ static bool read_mark(pid_t pid, uint32_t *ret)
     char *end;
     if (!read_facts(pid, MARK_NAME, facts))
         return false;
-    *ret = (uint32_t)strtoul(facts, &end, 16);
-    return end != facts;
+    errno = 0;
+    unsigned long mark = strtoul(facts, &end, 16);
+    if (end == facts || errno != 0 || mark > UINT32_MAX)
+        return false;
+    *ret = (uint32_t)mark;
+    return true;
 }
 
 static bool write_mark(pid_t pid, uint32_t mark)

@@ -16,10 +16,9 @@
 #include "protocol/run_description.h"
 
 #define NAME_SIZE 64
-
-/* /tmp is the program's own where it has mounts. Where it has none, nothing can be written there:
- * its own directory is the one that TMPDIR named when it began. */
-static const char *const places[] = {"/tmp", NULL};
+/* The program's own where it has mounts. Where it has none, nothing can be written there: its own
+ * directory is the one that TMPDIR named when it began. */
+#define COMMON_PLACE "/tmp"
 
 /* One for each socket, so that no file of another run is taken for it. */
 static bool name_listing(const char *suffix, char ret[static NAME_SIZE])
@@ -31,16 +30,17 @@ static bool name_listing(const char *suffix, char ret[static NAME_SIZE])
     return true;
 }
 
-static int open_place(size_t number)
+/* path: absolute; any other, and NULL, is no place. */
+static int open_place(const char *path)
 {
-    const char *path = places[number] ? places[number] : getenv("TMPDIR");
     return path && path[0] == '/' ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-static bool keep_in(int place, const unsigned char *bytes, size_t length)
+static bool keep_in(const char *path, const unsigned char *bytes, size_t length)
 {
     char name[NAME_SIZE];
     char new_name[NAME_SIZE];
+    CLEANUP_CLOSE int place = open_place(path);
     if (place < 0 || !name_listing("", name) || !name_listing("-new", new_name))
         return false;
     (void)unlinkat(place, new_name, 0);
@@ -56,11 +56,8 @@ static bool keep_in(int place, const unsigned char *bytes, size_t length)
 
 void tool_listing_keep(const unsigned char *bytes, size_t length)
 {
-    bool is_kept = false;
-    for (size_t i = 0; i < COUNT_OF(places) && !is_kept; i++) {
-        CLEANUP_CLOSE int place = open_place(i);
-        is_kept = keep_in(place, bytes, length);
-    }
+    if (!keep_in(COMMON_PLACE, bytes, length))
+        (void)keep_in(getenv("TMPDIR"), bytes, length);
 }
 
 /* -1: there is none that a process of this user has left. */
@@ -77,9 +74,10 @@ static int open_in(int place, size_t *ret_length)
     return TAKE_FD(fd);
 }
 
-static bool read_in(int place, struct tool_reply *ret)
+static bool read_in(const char *path, struct tool_reply *ret)
 {
     size_t length = 0;
+    CLEANUP_CLOSE int place = open_place(path);
     CLEANUP_CLOSE int fd = open_in(place, &length);
     CLEANUP_FREE unsigned char *bytes = fd < 0 ? NULL : malloc(length + 1);
     if (!bytes || read(fd, bytes, length) != (ssize_t)length)
@@ -92,12 +90,7 @@ static bool read_in(int place, struct tool_reply *ret)
 
 bool tool_listing_read(struct tool_reply *ret)
 {
-    bool is_read = false;
-    for (size_t i = 0; i < COUNT_OF(places) && !is_read; i++) {
-        CLEANUP_CLOSE int place = open_place(i);
-        is_read = read_in(place, ret);
-    }
-    return is_read;
+    return read_in(COMMON_PLACE, ret) || read_in(getenv("TMPDIR"), ret);
 }
 
 /* A member of a tool; NULL: it has none. The caller frees it. */

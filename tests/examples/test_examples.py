@@ -44,7 +44,15 @@ def run(*command, answer="", without=None, **environment):
 
 @functools.cache
 def mode_is_there():
-    return run(TOOLHOST, "doctor", "--plugin", PROVIDER).returncode == 0
+    """Asked about one language: doctor starts every interpreter, and Python's with all that it prepares."""
+    policy = HOME / "one-language.json"
+    policy.write_text('{"only_languages": ["sh"]}')
+    return run(TOOLHOST, "doctor", "--plugin", PROVIDER, "--policy", policy).returncode == 0
+
+
+@functools.cache
+def has_libraries():
+    return run("/usr/bin/python3", "-c", "import pandas, matplotlib").returncode == 0
 
 
 def usable():
@@ -95,7 +103,7 @@ def shows_everything(*command, **environment):
 def shows_files(*command, **environment):
     """A CSV goes in by reference; a chart and the table of the last value come out."""
     usable()
-    if run("/usr/bin/python3", "-c", "import pandas, matplotlib").returncode != 0:
+    if not has_libraries():
         raise tap.Skip("the program's libraries are not installed (Debian: python3-pandas, python3-matplotlib)")
     for old in HOME.glob("kept-*"):
         old.unlink()

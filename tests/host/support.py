@@ -5,6 +5,7 @@ import fcntl
 import functools
 import json
 import os
+import pathlib
 import pty
 import select
 import shutil
@@ -25,10 +26,14 @@ def fixture(name="none"):
 
 @functools.cache
 def mode_is_there():
-    """Can the real provider run programs on this machine? Asked once, because doctor starts every interpreter."""
+    """Can the real provider run programs on this machine? Of one language, because doctor starts every interpreter, and Python's with
+    all that it prepares."""
     with tempfile.TemporaryDirectory(prefix="toolhost-test-") as home:
         environment = {**inherited(), "HOME": home, "TOOLHOST_PLUGIN": os.environ["CODE_EXECUTE"]}
-        return subprocess.run([TOOLHOST, "doctor"], capture_output=True, timeout=60, start_new_session=True, env=environment).returncode == 0
+        policy = pathlib.Path(home, "policy.json")
+        policy.write_text('{"only_languages": ["sh"]}')
+        return subprocess.run([TOOLHOST, "doctor", "--policy", policy], capture_output=True, timeout=60, start_new_session=True,
+                              env=environment).returncode == 0
 
 
 def inherited():

@@ -92,8 +92,21 @@ WHOLE = {
                "images": {"python": "python:3", "sh": {"image": "alpine", "argv": ["ash", "{file}"]}, "lua": None, "typescript": {"image": "ts"}}},
 }
 SHIPPED = [json.loads((POLICIES / f"{name}.json").read_text(encoding="utf-8")) for name in ("default", "production", "development")]
-# One section at a time, so that a change is judged by little else.
-FULL = [{}, {"docker": {"images": "one:1"}}, {"languages": {"sh": {}}, "only_languages": ["sh"]}, *({name: value} for name, value in WHOLE.items())]
+
+
+def sections():
+    """One at a time, and of some one part at a time, so that a change is judged by little else."""
+    for name, value in WHOLE.items():
+        if name in ("endpoints", "environments", "languages"):
+            yield from ({name: {part: inner}} for part, inner in value.items())
+        elif name == "approval":
+            yield {name: {**value, "rules": []}}
+            yield from ({name: {"rules": [rule]}} for rule in value["rules"])
+        else:
+            yield {name: value}
+
+
+FULL = [{}, {"docker": {"images": "one:1"}}, {"languages": {"sh": {}}, "only_languages": ["sh"]}, *sections()]
 BASES = [*FULL, *({name: value} for shipped in SHIPPED for name, value in shipped.items())]
 
 # The schema takes it, the parser does not: (its words, why a schema cannot say it).

@@ -19,7 +19,8 @@
 #define REMOTE_ATTACHMENTS_LIMIT 16                    /* of one datagram */
 #define REMOTE_CHANNELS_LIMIT    16384                 /* of one connection, at one time */
 #define REMOTE_RUNS_LIMIT        1024
-#define REMOTE_OFFERS_LIMIT      256 /* not answered yet */
+#define REMOTE_OFFERS_LIMIT      256                 /* not answered yet */
+#define REMOTE_CONTENT_LIMIT     (UINT64_C(4) << 30) /* bytes of one file */
 
 enum remote_kind {
     REMOTE_HELLO = 1, /* channel 0, the first frame of each side */

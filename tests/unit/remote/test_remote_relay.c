@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs over a connection: each descriptor of the local protocol arrives as one of the same kind,
+ * and says the same. Real TLS, sockets, pipes and files. One thread. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "pair.h"
+#include "protocol/session.h"
+#include "protocol/session_cell.h"
+#include "tap_suite.h"
+
+static struct pair pair;
+static size_t open_before;
+
+static void begin(void)
+{
+    open_before = count_descriptors();
+    pair = (struct pair){.cut_to_gateway = SIZE_MAX, .cut_to_worker = SIZE_MAX};
+    pair_begin(&pair);
+}
+
+static void end(void)
+{
+    pair_end(&pair);
+    ck_assert_uint_eq(count_descriptors(), open_before);
+}
+
+static const struct run_wish plain = {.description = "what to run", .description_length = 11};
+
+static int *at_worker(size_t place)
+{
+    return pair.at_worker.fds[place];
+}
+
+static void say(int fd, const void *bytes, size_t length)
+{
+    ck_assert_int_eq(write(fd, bytes, length), (ssize_t)length);
+}
+
+/* Without waiting, whatever the descriptor's mode is. */
+static ssize_t read_now(int fd, void *bytes, size_t capacity)
+{
+    struct pollfd entry = {.fd = fd, .events = POLLIN};
+    return poll(&entry, 1, 0) == 1 ? read(fd, bytes, capacity) : -1;
+}
+
+/* What a descriptor has within a minute. */
+static void hears(int fd, const char *expected)
+{
+    char bytes[256] = "";
+    size_t length = 0;
+    while (length < strlen(expected)) {
+        ssize_t count = 0;
+        PAIR_UNTIL(&pair, (count = read_now(fd, bytes + length, sizeof(bytes) - 1 - length)) > 0);
+        length += (size_t)count;
+    }
+    ck_assert_str_eq(bytes, expected);
+}
+
+static void ends(int fd)
+{
+    char byte;
+    PAIR_UNTIL(&pair, read_now(fd, &byte, 1) == 0);
+}
+
+static bool is_quiet(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+static void reads_file(int fd, const char *expected)
+{
+    char bytes[256] = "";
+    ck_assert_int_eq(pread(fd, bytes, sizeof(bytes) - 1, 0), (ssize_t)strlen(expected));
+    ck_assert_str_eq(bytes, expected);
+    ck_assert_int_ge(fcntl(fd, F_GET_SEALS), F_SEAL_WRITE);
+}
+
+START_TEST(both_sides_greet)
+{
+    begin();
+    PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
+    ck_assert_str_eq(pair.at_gateway.hello.name, "w");
+    ck_assert_str_eq(pair.at_gateway.hello.mode, "process");
+    ck_assert_uint_eq(pair.at_gateway.hello.slots, 4);
+    ck_assert_str_eq(pair.at_worker.hello.name, "g");
+    ck_assert_str_eq(link_peer_name(pair.gateway), "worker.test");
+    ck_assert_str_eq(link_peer_name(pair.worker), "gateway.test");
+    end();
+}
+END_TEST
+
+START_TEST(a_run_has_all_its_descriptors)
+{
+    struct test_run run;
+    const struct run_wish wish = {.description = "what to run",
+                                  .description_length = 11,
+                                  .input = "input",
+                                  .input_length = 5,
+                                  .results = true,
+                                  .files = true,
+                                  .tools = true};
+    begin();
+    int *fds = at_worker(run_begin(&pair, &wish, &run));
+    reads_file(fds[RUN_FD_DESCRIPTION], "what to run");
+    reads_file(fds[RUN_FD_STDIN], "input");
+    say(fds[RUN_FD_STDOUT], "out", 3);
+    say(fds[RUN_FD_STDERR], "err", 3);
+    say(fds[RUN_FD_RESULTS], "results", 7);
+    say(fds[RUN_FD_FILES], "files", 5);
+    say(fds[RUN_FD_EVENTS], "event", 5);
+    hears(run.events, "event");
+    hears(run.output, "out");
+    hears(run.errors, "err");
+    hears(run.results, "results");
+    hears(run.files, "files");
+    say(run.tools, "answer", 6);
+    hears(fds[RUN_FD_TOOLS], "answer");
+    say(run.events, "c", 1);
+    hears(fds[RUN_FD_EVENTS], "c");
+    ck_assert(is_quiet(run.events));
+    /* The backend's ends go, and with them the plugin's. */
+    close_all(fds, RUN_FD_COUNT);
+    ends(run.output);
+    ends(run.errors);
+    ends(run.results);
+    ends(run.files);
+    ends(run.events);
+    ck_assert(send(run.tools, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+    run_close(&run);
+    PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
+    ck_assert_uint_eq(pair.at_gateway.ended[0], run.channel);
+    end();
+}
+END_TEST
+
+START_TEST(what_the_plugin_closes_is_closed)
+{
+    struct test_run run;
+    const struct run_wish wish = {.description = "d", .description_length = 1, .tools = true};
+    begin();
+    int *fds = at_worker(run_begin(&pair, &wish, &run));
+    run_close(&run);
+    ends(fds[RUN_FD_EVENTS]);
+    ends(fds[RUN_FD_TOOLS]);
+    PAIR_UNTIL(&pair, write(fds[RUN_FD_STDOUT], "x", 1) < 0);
+    ck_assert_int_eq(errno, EPIPE);
+    close_all(fds, RUN_FD_COUNT);
+    PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
+    end();
+}
+END_TEST
+
+static int file_of(const char *text)
+{
+    char path[] = "/tmp/remote-relay-XXXXXX";
+    int fd = mkostemp(path, O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(unlink(path), 0);
+    say(fd, text, strlen(text));
+    return fd;
+}
+
+START_TEST(input_files_come_in_their_order)
+{
+    struct test_run run;
+    const struct run_wish wish = {.description = "d", .description_length = 1, .inputs = true};
+    char text[32];
+    begin();
+    int *fds = at_worker(run_begin(&pair, &wish, &run));
+    for (int i = 0; i < 300; i++) {
+        const char order = CONTROL_RUN;
+        (void)snprintf(text, sizeof(text), i == 7 ? "" : "file %d", i);
+        CLEANUP_CLOSE int file = file_of(text);
+        PAIR_UNTIL(&pair, channel_send(run.inputs, &order, 1, &file, 1) == 0);
+        if (i % 16 == 0)
+            pair_turn(&pair, 0);
+    }
+    close_fd(TAKE_FD(run.inputs));
+    for (int i = 0; i < 300; i++) {
+        char order;
+        int file = -1;
+        size_t count = 0;
+        PAIR_UNTIL(&pair,
+                   channel_receive_fds_now(fds[RUN_FD_INPUTS], &order, 1, &file, 1, &count) == 1);
+        ck_assert_uint_eq(count, 1);
+        (void)snprintf(text, sizeof(text), i == 7 ? "" : "file %d", i);
+        reads_file(file, text);
+        close_fd(file);
+    }
+    ends(fds[RUN_FD_INPUTS]);
+    close_all(fds, RUN_FD_COUNT);
+    run_close(&run);
+    end();
+}
+END_TEST
+
+static void make_cell_pipe(int ends[2])
+{
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+}
+
+/* A cell with tools and files: all descriptors that it can have. */
+static void run_whole_cell(int cells, int worker_cells)
+{
+    int fds[SESSION_CELL_FDS];
+    int out[2], err[2], results[2];
+    make_cell_pipe(out);
+    make_cell_pipe(err);
+    make_cell_pipe(results);
+    for (size_t i = 0; i < SESSION_CELL_FDS; i++)
+        fds[i] = -1;
+    fds[0] = file_of("cell");
+    fds[RUN_FD_STDOUT - RUN_FD_FIRST_INSIDE] = out[1];
+    fds[RUN_FD_STDERR - RUN_FD_FIRST_INSIDE] = err[1];
+    fds[RUN_FD_RESULTS - RUN_FD_FIRST_INSIDE] = results[1];
+    for (size_t i = 0; i < SESSION_CELL_FDS; i++)
+        if (fds[i] < 0)
+            fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(session_cell_send(cells, SESSION_CELL, fds), 0);
+    close_all(fds, SESSION_CELL_FDS);
+    struct session_cell cell;
+    PAIR_UNTIL(&pair, session_cell_receive(worker_cells, false, &cell));
+    ck_assert_int_eq(cell.kind, SESSION_CELL);
+    ck_assert(!cell.is_brief);
+    reads_file(session_cell_fd(&cell, RUN_FD_DESCRIPTION), "cell");
+    struct stat facts;
+    ck_assert_int_eq(fstat(session_cell_fd(&cell, RUN_FD_STDOUT), &facts), 0);
+    ck_assert_uint_eq(facts.st_mode & 0777, 0666);
+    say(session_cell_fd(&cell, RUN_FD_RESULTS), "end", 3);
+    hears(results[0], "end");
+    session_cell_clear(&cell);
+    ends(out[0]);
+    ends(err[0]);
+    ends(results[0]);
+    close_fd(out[0]);
+    close_fd(err[0]);
+    close_fd(results[0]);
+}
+
+static void run_brief_cell(int cells, int worker_cells)
+{
+    int out[2], err[2], results[2];
+    make_cell_pipe(out);
+    make_cell_pipe(err);
+    make_cell_pipe(results);
+    int streams[] = {open("/dev/null", O_RDONLY | O_CLOEXEC), out[1], err[1], results[1]};
+    ck_assert_int_eq(session_cell_send_brief(cells, SESSION_CELL_CHECKPOINT,
+                                             (const unsigned char *)"brief", 5, streams),
+                     0);
+    close_all(streams, COUNT_OF(streams));
+    struct session_cell cell;
+    PAIR_UNTIL(&pair, session_cell_receive(worker_cells, false, &cell));
+    ck_assert_int_eq(cell.kind, SESSION_CELL_CHECKPOINT);
+    ck_assert(cell.is_brief && cell.length == 5);
+    say(session_cell_fd(&cell, RUN_FD_STDOUT), "text", 4);
+    say(session_cell_fd(&cell, RUN_FD_RESULTS), "end", 3);
+    hears(results[0], "end");
+    char text[8];
+    ck_assert_int_eq(read(out[0], text, sizeof(text)), 4); /* it was there before */
+    session_cell_clear(&cell);
+    ends(err[0]);
+    close_fd(out[0]);
+    close_fd(err[0]);
+    close_fd(results[0]);
+}
+
+START_TEST(cells_go_through_the_socket_of_the_input)
+{
+    struct test_run run;
+    const struct run_wish wish = {.description = "d", .description_length = 1, .session = true};
+    begin();
+    int *fds = at_worker(run_begin(&pair, &wish, &run));
+    for (int i = 0; i < 20; i++) {
+        run_whole_cell(run.cells, fds[RUN_FD_STDIN]);
+        run_brief_cell(run.cells, fds[RUN_FD_STDIN]);
+    }
+    /* Nothing comes out of it, and no descriptor at all. */
+    ck_assert(send(fds[RUN_FD_STDIN], "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+    /* An order with descriptors: what the session has left. */
+    const struct session_order order = {.kind = SESSION_ORDER_COLLECT};
+    int files[2];
+    make_cell_pipe(files);
+    int given[] = {file_of("collect"), files[1]};
+    ck_assert_int_eq(channel_send(run.events, &order, sizeof(order), given, 2), 0);
+    close_all(given, 2);
+    struct session_order seen;
+    int got[4];
+    size_t count = 0;
+    PAIR_UNTIL(&pair, channel_receive_fds_now(fds[RUN_FD_EVENTS], &seen, sizeof(seen), got, 4,
+                                              &count) == sizeof(seen));
+    ck_assert_uint_eq(count, 2);
+    reads_file(got[0], "collect");
+    say(got[1], "frames", 6);
+    hears(files[0], "frames");
+    close_all(got, 2);
+    ends(files[0]);
+    close_fd(files[0]);
+    close_fd(TAKE_FD(run.cells));
+    ends(fds[RUN_FD_STDIN]);
+    close_all(fds, RUN_FD_COUNT);
+    run_close(&run);
+    PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
+    end();
+}
+END_TEST
+
+static bool replace(unsigned char **bytes, size_t *length)
+{
+    ck_assert_uint_eq(*length, 11);
+    ck_assert_int_eq(memcmp(*bytes, "what to run", 11), 0);
+    free(*bytes);
+    *bytes = (unsigned char *)strdup("another");
+    *length = 7;
+    return true;
+}
+
+static bool refuse(unsigned char **bytes, size_t *length)
+{
+    (void)bytes, (void)length;
+    return false;
+}
+
+START_TEST(the_worker_may_replace_a_description)
+{
+    struct test_run run;
+    begin();
+    pair.describe = replace;
+    int *fds = at_worker(run_begin(&pair, &plain, &run));
+    reads_file(fds[RUN_FD_DESCRIPTION], "another");
+    close_all(fds, RUN_FD_COUNT);
+    run_close(&run);
+    end();
+}
+END_TEST
+
+START_TEST(the_worker_may_refuse_a_description)
+{
+    struct test_run run;
+    int fds[RUN_FD_COUNT];
+    begin();
+    pair.describe = refuse;
+    run.channel = pair_accept(&pair);
+    run_make(&plain, &run, fds);
+    ck_assert(link_send_run(pair.gateway, run.channel, fds));
+    ends(run.events);
+    ends(run.output);
+    PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
+    ck_assert_uint_eq(pair.at_worker.arrivals, 0);
+    ck_assert(pair.gateway && pair.worker);
+    run_close(&run);
+    /* The connection goes on. */
+    pair.describe = NULL;
+    int *others = at_worker(run_begin(&pair, &plain, &run));
+    close_all(others, RUN_FD_COUNT);
+    run_close(&run);
+    end();
+}
+END_TEST
+
+START_TEST(offers_are_refused_and_withdrawn)
+{
+    const struct remote_offer offer = {.wall_ms = 1};
+    const struct remote_answer busy = {
+        .verdict = REMOTE_BUSY, .retry_after_ms = 5, .reason = "full\n", .remedy = "wait"};
+    begin();
+    PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
+    uint32_t first = link_offer(pair.gateway, &offer);
+    PAIR_UNTIL(&pair, pair.at_worker.offers == 1);
+    link_answer(pair.worker, first, &busy);
+    link_answer(pair.worker, first, &busy);
+    PAIR_UNTIL(&pair, pair.at_gateway.answers == 1);
+    ck_assert_uint_eq(pair.at_gateway.verdict, REMOTE_BUSY);
+    ck_assert_uint_eq(pair.at_gateway.ends, 0);
+    uint32_t second = link_offer(pair.gateway, &offer);
+    link_withdraw(pair.gateway, second);
+    PAIR_UNTIL(&pair, pair.at_worker.ends == 1);
+    ck_assert_uint_eq(pair.at_worker.ended[0], second);
+    link_answer(pair.worker, second, &busy);
+    /* Answered and withdrawn at one time. */
+    uint32_t third = link_offer(pair.gateway, &offer);
+    PAIR_UNTIL(&pair, pair.at_worker.offers >= 2 &&
+                          pair.at_worker.offered[pair.at_worker.offers - 1] == third);
+    link_answer(pair.worker, third, &busy);
+    link_withdraw(pair.gateway, third);
+    uint32_t fourth = pair_accept(&pair);
+    link_withdraw(pair.gateway, fourth);
+    PAIR_UNTIL(&pair, pair.at_gateway.ends >= 1 && pair.at_worker.ends >= 2);
+    ck_assert(pair.gateway && pair.worker);
+    int fds[RUN_FD_COUNT];
+    struct test_run run;
+    run_make(&plain, &run, fds);
+    ck_assert(!link_send_run(pair.gateway, fourth, fds));
+    run_close(&run);
+    end();
+}
+END_TEST
+
+START_TEST(capacity_and_drain_are_told)
+{
+    const struct remote_offer offer = {.wall_ms = 1};
+    begin();
+    PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
+    for (uint32_t i = 1; i <= 20; i++)
+        link_send_capacity(pair.worker, &(struct remote_capacity){.runs = i, .slots = 20});
+    PAIR_UNTIL(&pair, pair.at_gateway.capacity.runs == 20);
+    ck_assert_uint_le(pair.at_gateway.capacities, 2);
+    link_send_drain(pair.worker);
+    PAIR_UNTIL(&pair, pair.at_gateway.draining);
+    ck_assert_uint_eq(link_offer(pair.gateway, &offer), 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_reason_goes_with_the_end)
+{
+    struct test_run run;
+    begin();
+    int *fds = at_worker(run_begin(&pair, &plain, &run));
+    link_close(pair.worker, "the worker has had enough");
+    PAIR_UNTIL(&pair, !pair.worker && !pair.gateway);
+    ck_assert_str_eq(pair.gateway_error.message,
+                     "the worker has ended the connection: the worker has had enough");
+    ck_assert_int_eq(pair.gateway_error.code, ERROR_BACKEND_FAILED);
+    ends(run.events);
+    ends(fds[RUN_FD_EVENTS]);
+    close_all(fds, RUN_FD_COUNT);
+    run_close(&run);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *relay = tcase_create("relay");
+    tcase_add_unchecked_fixture(relay, pair_setup, pair_teardown);
+    tcase_add_test(relay, both_sides_greet);
+    tcase_add_test(relay, a_run_has_all_its_descriptors);
+    tcase_add_test(relay, what_the_plugin_closes_is_closed);
+    tcase_add_test(relay, input_files_come_in_their_order);
+    tcase_add_test(relay, cells_go_through_the_socket_of_the_input);
+    tcase_add_test(relay, the_worker_may_replace_a_description);
+    tcase_add_test(relay, the_worker_may_refuse_a_description);
+    tcase_add_test(relay, offers_are_refused_and_withdrawn);
+    tcase_add_test(relay, capacity_and_drain_are_told);
+    tcase_add_test(relay, a_reason_goes_with_the_end);
+    return run_suite("remote relay", &relay, 1);
+}

@@ -206,14 +206,6 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void turn_link(struct link **link, struct error *error)
-{
-    if (!*link || link_handle(*link, now_us()))
-        return;
-    *error = *link_error(*link);
-    link_free(TAKE_POINTER(*link));
-}
-
 void pair_turn(struct pair *pair, int wait_ms)
 {
     struct link *const links[] = {pair->gateway, pair->worker};
@@ -227,8 +219,15 @@ void pair_turn(struct pair *pair, int wait_ms)
     }
     (void)poll(entries, 4, wait_ms);
     turn_proxy(pair);
-    turn_link(&pair->gateway, &pair->gateway_error);
-    turn_link(&pair->worker, &pair->worker_error);
+    if (pair->gateway && !link_handle(pair->gateway, now_us())) {
+        pair->gateway_error = *link_error(pair->gateway);
+        pair->has_begun = link_run_begun(pair->gateway, pair->asked);
+        link_free(TAKE_POINTER(pair->gateway));
+    }
+    if (pair->worker && !link_handle(pair->worker, now_us())) {
+        pair->worker_error = *link_error(pair->worker);
+        link_free(TAKE_POINTER(pair->worker));
+    }
 }
 
 uint32_t pair_accept(struct pair *pair)

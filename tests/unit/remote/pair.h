@@ -28,6 +28,9 @@ struct pair {
     struct link *gateway, *worker; /* NULL: over, and freed */
     struct heard at_gateway, at_worker;
     struct error gateway_error, worker_error;
+    /* Asked of the gateway's link when it is over: whether this run has begun. */
+    uint32_t asked;
+    bool has_begun;
     /* The worker accepts each offer at once. */
     bool accepts;
     /* What the worker's describe() does: NULL lets everything pass. */

@@ -14,8 +14,8 @@
 #include <sys/epoll.h>
 
 #include "backends/common/control.h"
+#include "backends/common/event_loop.h"
 #include "backends/egress/confinement.h"
-#include "backends/egress/loop/event_loop.h"
 #include "backends/egress/server/run.h"
 #include "backends/egress/upstream/pool.h"
 #include "base/cleanup.h"

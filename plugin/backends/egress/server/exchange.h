@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/common/event_loop.h"
 #include "backends/egress/loop/byte_queue.h"
-#include "backends/egress/loop/event_loop.h"
 #include "backends/egress/rules/target.h"
 #include "backends/egress/upstream/answer.h"
 #include "backends/egress/upstream/endpoints.h"

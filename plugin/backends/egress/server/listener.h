@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "backends/egress/loop/event_loop.h"
+#include "backends/common/event_loop.h"
 #include "backends/egress/server/relay.h"
 
 struct listener {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backends/egress/loop/event_loop.h"
+#include "backends/common/event_loop.h"
 #include "guest/channels/connection_relay.h"
 
 struct relay {

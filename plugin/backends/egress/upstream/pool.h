@@ -9,7 +9,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 
-#include "backends/egress/loop/event_loop.h"
+#include "backends/common/event_loop.h"
 #include "protocol/egress_order.h"
 
 struct pools; /* all of the broker */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the broker waits for: descriptors (epoll) and times. A watch or a timer lies in the
- * structure that it belongs to, and may be removed at any time, also by another one's call. One
- * thread.
+ * What a program of one thread waits for: descriptors (epoll) and times. A watch or a timer lies in
+ * the structure that it belongs to, and may be removed at any time, also by another one's call.
  */
 #pragma once
 

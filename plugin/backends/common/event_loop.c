@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the epoll descriptor and the list of timers: see event_loop.h. Runs in the broker. */
-#include "backends/egress/loop/event_loop.h"
+/* Owns the epoll descriptor and the list of timers: see event_loop.h. */
+#include "backends/common/event_loop.h"
 
 #include <errno.h>
 #include <limits.h>

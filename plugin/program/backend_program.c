@@ -38,18 +38,22 @@
  * host's next chdir(). */
 static char program_directory[PATH_MAX];
 
-__attribute__((constructor)) static void remember_program_directory(void)
+void backend_program_look_beside(const char *path)
 {
-    Dl_info info;
-    if (dladdr((const void *)program_directory, &info) == 0 || !info.dli_fname)
-        return;
-    if (!realpath(info.dli_fname, program_directory)) {
+    if (!realpath(path, program_directory)) {
         program_directory[0] = '\0';
         return;
     }
     char *slash = strrchr(program_directory, '/');
     if (slash)
         *slash = '\0';
+}
+
+__attribute__((constructor)) static void remember_program_directory(void)
+{
+    Dl_info info;
+    if (dladdr((const void *)program_directory, &info) != 0 && info.dli_fname)
+        backend_program_look_beside(info.dli_fname);
 }
 
 static bool program_path(const char *name, char path[PATH_MAX])
@@ -183,7 +187,7 @@ int backend_program_start(const char *name, struct backend_program *ret, struct 
     char path[PATH_MAX];
     if (!program_path(name, path))
         return error_set(error, ERROR_BACKEND_UNAVAILABLE,
-                         "the backend program %s is not next to code_execute.so", name);
+                         "the backend program %s is not in %.200s", name, program_directory);
     CLEANUP_CLOSE int ours = -1;
     CLEANUP_CLOSE int theirs = -1;
     if (make_control_pair(&ours, &theirs, error) != 0)

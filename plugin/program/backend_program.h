@@ -23,6 +23,10 @@ struct backend_program {
         .control = -1, .pidfd = -1 \
     }
 
+/* Programs are looked for in the directory of that file, instead of that of this .so: for a program
+ * that starts backends itself. At its start. */
+void backend_program_look_beside(const char *path);
+
 /* Is the program of that name next to this .so? */
 bool backend_program_exists(const char *name);
 

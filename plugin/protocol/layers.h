@@ -94,6 +94,11 @@ enum isolation_layer {
 /* Where it may write a cgroup, it has that as well. It never has any of the others. */
 #define LAYERS_UNPRIVILEGED_POSSIBLE (LAYERS_UNPRIVILEGED | LAYER_BIT(LAYER_CGROUP))
 
+/* Docker mode never runs without these: the layers of every hardened container. A user namespace is
+ * the engine's choice, and Landlock the choice of its kernel. */
+#define LAYERS_DOCKER \
+    (LAYERS_EVERY_RUN & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)))
+
 /* The layer's name as users read it; layer < LAYER_COUNT. */
 const char *isolation_layer_name(enum isolation_layer layer);
 const char *isolation_layer_meaning(enum isolation_layer layer);

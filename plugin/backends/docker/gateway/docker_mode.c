@@ -59,10 +59,7 @@ const struct sandbox_mode_row docker_mode = {
                       "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically",
     .grace_ms = 10000,
     .isolation = RUN_ISOLATION_SANDBOX,
-    /* The layers of every hardened container. A user namespace is the engine's choice, and Landlock
-     * the choice of its kernel. */
-    .mandatory_layers =
-        LAYERS_EVERY_RUN & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)),
+    .mandatory_layers = LAYERS_DOCKER,
     .possible_layers = LAYERS_ALL,
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a worker takes a run that a gateway offers: so many runs at a time, and no more memory
+ * than it has for all of them. A run that is taken has its share until it is over. Pure code; runs
+ * in code-execute-worker.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/remote/link/remote_messages.h"
+
+/* The bounds of "retry_after_ms". */
+#define WORKER_RETRY_MINIMUM_MS 100
+#define WORKER_RETRY_MAXIMUM_MS 60000
+
+/* {.max_runs, .memory_total_bytes} is a new one. */
+struct worker_admission {
+    uint32_t max_runs;
+    uint64_t memory_total_bytes;
+    bool drains; /* nothing is taken any more */
+    uint32_t runs;
+    uint64_t memory_bytes; /* of them */
+    uint64_t held_ms;      /* how long the last runs have had their share; 0: none has ended */
+};
+
+/* The answer to an offer. Where it is ACCEPTED, the run has its share. */
+struct remote_answer worker_admission_judge(struct worker_admission *admission,
+                                            const struct remote_offer *offer);
+/* The run of that offer, which was accepted, is over. held_ms: how long it had its share. */
+void worker_admission_release(struct worker_admission *admission, const struct remote_offer *offer,
+                              uint64_t held_ms);
+/* What gateways are told. */
+struct remote_capacity worker_admission_capacity(const struct worker_admission *admission);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run's description, as a gateway has made it, becomes one for this machine: what is the worker's
+ * to say is replaced by its configuration, and a run that cannot be had here is refused. The
+ * gateway is allowed to send runs; it is not trusted with the worker's machine. Pure code; runs in
+ * code-execute-worker.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backends/remote/link/remote_messages.h"
+#include "backends/worker/configuration.h"
+#include "base/error.h"
+
+/* Replaces *bytes (of malloc(); the old ones are wiped and freed). false with the reason, which is
+ * for the gateway's caller: *bytes is as it was. offer: what the run was admitted for. */
+bool run_rewrite(const struct worker_configuration *configuration, const struct remote_offer *offer,
+                 unsigned char **bytes, size_t *length, struct error *error);
+
+/* A description that applies every layer of the mode, and runs nothing: new, of *ret_length bytes.
+ * NULL when out of memory. */
+unsigned char *run_trial_message(const struct worker_configuration *configuration,
+                                 size_t *ret_length);

@@ -72,6 +72,8 @@ void journal_write(const char *event, const struct journal_field *fields)
     json_draft_string(&draft, "time", time);
     json_draft_string(&draft, "event", event);
     for (; fields->name; fields++) {
+        if (fields->text && fields->text[0] == '\0')
+            continue;
         if (fields->text)
             write_text(&draft, fields->name, fields->text);
         else

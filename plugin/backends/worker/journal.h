@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* A further member of a line; number counts where text is NULL. */
+/* A further member of a line; number counts where text is NULL, and "" is left out. */
 struct journal_field {
     const char *name; /* NULL: the end */
     const char *text;

@@ -59,7 +59,7 @@ def test_planted_includes_against_the_direction_between_folders_of_a_backend():
                "backends/docker/engine/engine.h": "backends/docker/pool/warm_pool.h",
                "backends/docker/container/container.c": "backends/docker/run/run.h",
                "backends/common/run_answer.c": "backends/docker/engine/engine.h",
-               "backends/process/sandbox/steps/seccomp_load.c": "backends/process/supervisor/filter/seccomp_filter.h",
+               "backends/process/sandbox/sandbox_init.c": "backends/process/supervisor/filter/seccomp_filter.h",
                "backends/process/program/program.c": "backends/process/sandbox/sandbox.h",
                "backends/process/supervisor/launch/launch.c": "backends/process/supervisor/pool/pool.h",
                "backends/process/python/fork_server.c": "backends/process/supervisor/launch/launch.h"}

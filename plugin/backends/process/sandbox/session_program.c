@@ -84,7 +84,7 @@ static bool unpack(int directory, const unsigned char *bytes, size_t length)
             return false;
         memcpy(&head, &bytes[at], sizeof(head));
         at += sizeof(head);
-        if (head.length > length - at || memchr(head.name, '\0', NAME_SIZE) == NULL ||
+        if (head.length > length - at || !memchr(head.name, '\0', NAME_SIZE) ||
             !write_file(directory, &head, &bytes[at]))
             return false;
     }

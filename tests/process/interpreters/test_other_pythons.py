@@ -13,12 +13,13 @@ import other_pythons
 import plain_python
 import python_packages
 import tap
-from modes import Provider
+from modes import LONG, Provider
 from plain_comparison import BEGUN, COPIED, STARTED, Comparison
 from provider import Host
 
-# A twelfth of the programs, or all of them in the long form.
-SOME = list(plain_python.PROGRAMS)[::1 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 12]
+# A twelfth of the programs, each in one of the ways and a session in the last; in the long form all of them in each.
+WAYS = (BEGUN, STARTED, COPIED)
+SOME = list(plain_python.PROGRAMS)[::1 if LONG else 12]
 RIGHTS = ("sandbox.exec", "sandbox.exec.session")
 BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1]  # nobody else can write there, so the fork server trusts it
 EXPRESSIONS = pathlib.Path(__file__).with_name("python_expressions.py")
@@ -79,10 +80,11 @@ def compare(minor):
         python = other_pythons.copy(minor, prefix, place)
         patch = {"argv": [str(python), "{file}"], "read_only": [str(place)]}
         comparison = Comparison(provider, "python", {name: plain_python.PROGRAMS[name] for name in SOME}, plain_python.DIFFERENCES, patch)
-        for way in (BEGUN, STARTED, COPIED):
-            comparison.compare(way)
+        for number, way in enumerate(WAYS):
+            comparison.compare(way, None if LONG else SOME[number::len(WAYS)])
             own_results(comparison, way)
-            own_session(comparison, way)
+            if LONG or way is COPIED:
+                own_session(comparison, way)
     finally:
         provider.reset()
         shutil.rmtree(place)

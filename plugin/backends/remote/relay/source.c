@@ -49,10 +49,9 @@ static void finish(struct channel *channel)
 static bool goes_ahead(const struct channel *other, const struct channel *channel,
                        enum follower follower)
 {
-    if (other == channel || other->form != REMOTE_OUTPUT)
+    if (other == channel || other->form != REMOTE_OUTPUT || other->place == RUN_FD_FILES)
         return false;
-    return follower == FOLLOWER_EVENTS ||
-           (other->datagram == channel->datagram && other->place != RUN_FD_FILES);
+    return follower == FOLLOWER_EVENTS || other->datagram == channel->datagram;
 }
 
 static bool find_follower(const struct channel *channel, enum follower *ret)

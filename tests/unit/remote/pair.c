@@ -211,8 +211,9 @@ void pair_turn(struct pair *pair, int wait_ms)
     struct link *const links[] = {pair->gateway, pair->worker};
     struct pollfd entries[4];
     for (size_t i = 0; i < 2; i++) {
-        entries[i] = (struct pollfd){links[i] ? link_fd(links[i]) : -1,
-                                     links[i] ? link_interest(links[i]) : (short)0, 0};
+        entries[i] = (struct pollfd){.fd = -1};
+        if (links[i])
+            entries[i] = (struct pollfd){link_fd(links[i]), link_interest(links[i]), 0};
         if (links[i] && link_deadline_us(links[i]) <= now_us())
             wait_ms = 0;
         entries[2 + i] = (struct pollfd){pair->proxy[i], POLLIN, 0};

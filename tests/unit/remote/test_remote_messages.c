@@ -65,7 +65,8 @@ START_TEST(a_datagram_has_its_attachments)
     unsigned char bytes[REMOTE_DATAGRAM_HEAD(3) + 2];
     struct remote_datagram read;
     remote_datagram_put_head(bytes, &datagram);
-    memcpy(bytes + REMOTE_DATAGRAM_HEAD(3), "hi", 2);
+    bytes[REMOTE_DATAGRAM_HEAD(3)] = 'h';
+    bytes[REMOTE_DATAGRAM_HEAD(3) + 1] = 'i';
     ck_assert(remote_datagram_read(bytes, sizeof(bytes), &read));
     ck_assert_uint_eq(read.attachment_count, 3);
     ck_assert_int_eq(read.attachments[1].form, REMOTE_CONTENT);

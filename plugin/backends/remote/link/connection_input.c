@@ -39,8 +39,10 @@ static bool take_bye(struct connection *connection, const unsigned char *payload
 {
     char reason[REMOTE_REASON_LIMIT + 1];
     size_t count = length < REMOTE_REASON_LIMIT ? length : REMOTE_REASON_LIMIT;
+    memset(reason, '?', count);
     for (size_t i = 0; i < count; i++)
-        reason[i] = payload[i] >= ' ' && payload[i] < 0x7f ? (char)payload[i] : '?';
+        if (payload[i] >= ' ' && payload[i] < 0x7f)
+            reason[i] = (char)payload[i];
     reason[count] = '\0';
     (void)error_set(&connection->error,
                     connection->phase == PHASE_READY ? ERROR_BACKEND_FAILED

@@ -108,6 +108,19 @@ def test_python_is_copied_into_sandboxes_without_namespaces():
     tap.equal((result["mode"], "landlock" in result["isolation"]["applied"]), ("unprivileged", True), result)
 
 
+def test_a_module_that_the_program_names_is_there():
+    """As with namespaces: by a copy, whose original has imported it, which a trial in such a sandbox has allowed."""
+    if not pathlib.Path("/usr/lib/python3/dist-packages/numpy").exists():
+        raise tap.Skip("takes the distribution's numpy")
+    code = "import sys\nahead = 'numpy' in sys.modules\nimport numpy\nprint(ahead, numpy.arange(10).sum())"
+    fresh(ready=1)
+    tap.equal(run(code)["stdout"], "False 45\n", "the first of its kind finds nothing ready")
+    tap.eventually(lambda: any(is_copied(pid) for pid in payloads()), "a copy waits", 60)
+    before = counted("ready")
+    tap.equal(run(code)["stdout"], "True 45\n")
+    tap.equal(counted("ready") - before, 1, "it was ready")
+
+
 def test_others_wait_too():
     fresh()
     run("true", "sh")

@@ -4,7 +4,7 @@ import os
 import pathlib
 
 import tap
-from modes import descendants, interpreter_waits
+from modes import MODE, descendants, interpreter_waits
 
 COPIED, STARTED = "copy", "wait"
 
@@ -12,13 +12,23 @@ COPIED, STARTED = "copy", "wait"
 def is_main_program(pid):
     """Of its sandbox, already."""
     try:
+        if MODE == "unprivileged":  # it leads a session of its own
+            return os.getsid(pid) == pid
         return pathlib.Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "2"
     except OSError:
         return False
 
 
+def is_trial(pid):
+    """Of modules: it waits for no run."""
+    try:
+        return b"CODE_EXECUTE_INTERPRETER=trial" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return True
+
+
 def waiting():
-    return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid)]
+    return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid) and not is_trial(pid)]
 
 
 def waiting_pids(count):

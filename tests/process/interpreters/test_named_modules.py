@@ -16,6 +16,7 @@ from waiting import COPIED, STARTED
 
 SOMEBODY = 64998
 DISTRIBUTION = pathlib.Path("/usr/lib/python3/dist-packages")
+BY_C = "import ctypes, os\nlibc, home = ctypes.CDLL(None), os.environ['HOME'].encode()\n"  # only the kernel shows it
 LIBRARY = pathlib.Path(os.environ["STARTS_A_THREAD"])  # starts_a_thread.c
 
 
@@ -60,8 +61,11 @@ def test_one_that_does_more_waits_in_its_sandbox():
                        ("import os\nif os.fork() == 0: os._exit(0)\nos.wait()\n", "starts a process"),
                        (f"import ctypes\nctypes.CDLL({str(LIBRARY)!r})\n", "starts a thread"),
                        ("import threading, time\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n", "starts a thread"),
-                       ("open('/tmp/some-file', 'w').write('x')\n", "writes files"),
-                       ("import os\nos.mkdir('/tmp/some-directory')\n", "writes files"),
+                       ("import os\nopen(os.environ['HOME'] + '/some-file', 'w').write('x')\n", "writes files"),
+                       ("import os\nos.mkdir(os.environ['HOME'] + '/some-directory')\n", "writes files"),
+                       (BY_C + "libc.creat(home + b'/some-file', 0o600)\n", "writes files"),
+                       (BY_C + "libc.creat(home + b'/some-file', 0o600)\nlibc.unlink(home + b'/some-file')\n", "writes files"),
+                       (BY_C + "number = libc.open(home, os.O_TMPFILE | os.O_RDWR, 0o600)\nlibc.ftruncate(number, 5)\nlibc.write(number, b'x', 1)\n", "writes files"),
                        ("import socket\ntry: socket.socket(socket.AF_UNIX).connect('/tmp/none')\nexcept OSError: pass\n", "uses a socket")):
         expect(STARTED, text, "modules_do_more", f": named {what}")
 

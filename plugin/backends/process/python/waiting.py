@@ -194,7 +194,7 @@ def wait(runner, own_name):
             for name in module_names:
                 import_quietly(name)
             if what == "trial":
-                runner.load("trial")["report"](named_modules)
+                runner.load("trial")["report"](named_modules, home)
                 os._exit(0)
             for name in named_modules:
                 import_quietly(name)

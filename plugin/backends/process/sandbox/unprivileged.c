@@ -201,6 +201,9 @@ static const struct landlock_rule always_read[] = {
     {"/etc/python3.14/sitecustomize.py", LANDLOCK_READ_FILE},
 };
 
+/* Of the payload, and nobody else's: what a trial of modules looks for is there. It has no run. */
+#define OWN_PROC "/proc/self"
+
 /* What the program may read, and its places. Not the directory that these are in: another one under
  * their names would be the init's to collect files from. */
 static int enter_files(const struct sandbox *sandbox)
@@ -208,7 +211,7 @@ static int enter_files(const struct sandbox *sandbox)
     char **paths = sandbox->template->read_only_paths;
     size_t count = string_list_count(paths);
     CLEANUP_FREE struct landlock_rule *rules =
-        calloc(count + COUNT_OF(always_read) + 3, sizeof(*rules));
+        calloc(count + COUNT_OF(always_read) + 4, sizeof(*rules));
     if (!rules)
         return -1;
     for (size_t i = 0; i < count; i++)
@@ -217,6 +220,8 @@ static int enter_files(const struct sandbox *sandbox)
     rules[count++] = (struct landlock_rule){sandbox->places.temporary, LANDLOCK_SCRATCH};
     for (size_t i = 0; i < COUNT_OF(always_read); i++)
         rules[count++] = always_read[i];
+    if (sandbox->template->interpreter.is_trial)
+        rules[count++] = (struct landlock_rule){OWN_PROC, LANDLOCK_READ};
     if (sandbox->files)
         rules[count++] = (struct landlock_rule){sandbox->files, LANDLOCK_READ};
     return landlock_restrict_to(rules, count);

@@ -17,6 +17,7 @@ bool process_stat_read(int directory, const char *path, struct process_stat *ret
     char text[STAT_SIZE];
     struct process_stat stat;
     uint64_t times[4];
+    uint64_t faults[2];
     CLEANUP_CLOSE int fd = openat(directory, path, O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (length <= 0)
@@ -24,15 +25,16 @@ bool process_stat_read(int directory, const char *path, struct process_stat *ret
     text[length] = '\0';
     const char *rest = strrchr(text, ')'); /* the name in brackets may have any bytes */
     if (!rest || sscanf(rest,
-                        ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-                        " %" SCNu64 " %" SCNu64 " %*d %*d %u %*d %" SCNu64,
-                        &stat.state, &stat.parent, &times[0], &times[1], &times[2], &times[3],
-                        &stat.threads, &stat.start_ticks) != 8)
+                        ") %c %d %*d %*d %*d %*d %*u %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64
+                        " %" SCNu64 " %" SCNu64 " %" SCNu64 " %*d %*d %u %*d %" SCNu64,
+                        &stat.state, &stat.parent, &faults[0], &faults[1], &times[0], &times[1],
+                        &times[2], &times[3], &stat.threads, &stat.start_ticks) != 10)
         return false;
     stat.user_ticks = times[0] + times[2];
     stat.system_ticks = times[1] + times[3];
     stat.children_user_ticks = times[2];
     stat.children_system_ticks = times[3];
+    stat.children_faults = faults[0] + faults[1];
     *ret = stat;
     return true;
 }

@@ -18,7 +18,8 @@ struct process_stat {
     uint64_t system_ticks;
     uint64_t children_user_ticks; /* of these children alone */
     uint64_t children_system_ticks;
-    uint64_t start_ticks; /* behind the machine's start */
+    uint64_t children_faults; /* pages that these children asked for */
+    uint64_t start_ticks;     /* behind the machine's start */
 };
 
 /* path: from that directory, as of openat(2). false: it has ended, or nobody tells it. */

@@ -33,7 +33,7 @@ def run(code, language="python"):
 
 
 def ready_run(code):
-    tap.eventually(lambda: provider.pool()[1]["python"]["ready"] > 0, "a copy waits", 20)
+    tap.eventually(lambda: provider.pool()[1].get("python", {"ready": 0})["ready"] > 0, "a copy waits", 20)
     before = provider.counters()["sandboxes_ready"]
     result = run(code)
     tap.equal(provider.counters()["sandboxes_ready"] - before, 1, "it was ready")
@@ -82,7 +82,7 @@ def test_usage_of_other_processes_is_reported():
 BURN = {"x86_64": "48b90000004000000000" "48ffc9" "75fb" "31c0" "c3",
         "aarch64": "0100a8d2" "210400f1" "e1ffff54" "00008052" "c0035fd6"}.get(os.uname().machine)
 VFORK = ("import ctypes, mmap, os\nfrom ctypes import CDLL, addressof, c_char, c_int, c_long, c_void_p\n"
-         f"page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\npage.write(bytes.fromhex('{BURN}'))\n"
+         f"page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\npage.write(bytes.fromhex('{BURN}'))\n"
          "stack = ctypes.create_string_buffer(b'x' * (1 << 16))\n"
          "def burn():\n"
          "    child = CDLL(None).clone(c_void_p(addressof(c_char.from_buffer(page))), c_void_p(addressof(stack) + (1 << 16) - 256 & ~15),\n"

@@ -159,17 +159,39 @@ static bool asks_for_exit(const struct main_program *program, const struct secco
            call->data.nr == EXIT_REQUEST_CALL && call->data.args[0] == EXIT_REQUEST_WORD;
 }
 
-/* Its own end, as it has asked for it. */
+/* Was the killed program the last process of a run without a pid namespace? *ret then has what the
+ * run has used. */
+static bool was_last(const struct main_program *program, uint64_t peak_bytes,
+                     struct tree_usage *ret)
+{
+    struct rusage orphans;
+    if (!single_process_is_left(program->pid, program->supervision.spared) ||
+        !single_process_fast_path_usage(program->pid, ret) ||
+        getrusage(RUSAGE_CHILDREN, &orphans) < 0)
+        return false;
+    const struct tree_usage before = tree_usage_of(&orphans);
+    ret->user_us += before.user_us;
+    ret->system_us += before.system_us;
+    ret->peak_memory_bytes =
+        peak_bytes > before.peak_memory_bytes ? peak_bytes : before.peak_memory_bytes;
+    return true;
+}
+
+/* Its own end, as it has asked for it. peak_bytes: of its memory, before it was killed; 0: others
+ * tell it. */
 static struct report requested_end(const struct main_program *program,
-                                   const struct seccomp_notif *call)
+                                   const struct seccomp_notif *call, uint64_t peak_bytes)
 {
     struct report ended = {
         .kind = REPORT_ENDED,
         .wait_status = W_EXITCODE((int)(call->data.args[1] & 0xff), 0),
     };
-    ended.tree_is_gone = program->memory_is_counted &&
-                         single_process_fast_path_applies(program->loadavg, program->pid) &&
-                         single_process_fast_path_usage(program->pid, &ended.usage);
+    if (peak_bytes > 0)
+        ended.tree_is_gone = was_last(program, peak_bytes, &ended.usage);
+    else
+        ended.tree_is_gone = program->memory_is_counted &&
+                             single_process_fast_path_applies(program->loadavg, program->pid) &&
+                             single_process_fast_path_usage(program->pid, &ended.usage);
     ended.cpu_us = ended.usage.user_us + ended.usage.system_us;
     return ended;
 }
@@ -198,11 +220,15 @@ static bool take_forbidden_call(struct main_program *program, int listener, stru
         (program->home >= 0 && attribute_call_answer(listener, call, program->home)) ||
         (is_first && checkpoints_take_call(&program->checkpoints, call)))
         return false;
+    uint64_t peak_bytes = 0;
+    bool asks = asks_for_exit(program, call);
+    if (asks && program->supervised)
+        (void)process_memory_peak(program->pid, &peak_bytes);
     /* It must not see the call fail, as it would once the listener is closed, nor go on in a
      * handler of a signal meanwhile. */
     (void)kill((pid_t)call->pid, SIGKILL);
-    if (asks_for_exit(program, call))
-        *ret = requested_end(program, call);
+    if (asks)
+        *ret = requested_end(program, call, peak_bytes);
     else
         *ret = (struct report){.kind = REPORT_ENDED,
                                .wait_status = SIGSYS,

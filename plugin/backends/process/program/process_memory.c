@@ -58,6 +58,16 @@ bool process_memory_whole(pid_t pid, uint64_t *ret_bytes)
     return true;
 }
 
+bool process_memory_peak(pid_t pid, uint64_t *ret_bytes)
+{
+    static const char *const names[] = {"\nVmHWM:", NULL};
+    char facts[FACTS_LENGTH];
+    if (!read_facts(pid, "status", facts))
+        return false;
+    *ret_bytes = sum_lines(facts, names);
+    return *ret_bytes > 0;
+}
+
 bool process_memory_inherited(struct inheritance *ret)
 {
     static const char *const common[] = {"\nRssAnon:", "\nRssShmem:", "\nVmSwap:", NULL};

@@ -27,6 +27,8 @@ bool process_memory_inherited(struct inheritance *ret);
 /* With its page tables, and what is swapped out. A page that several have counts for each of them:
  * it costs little to ask, and a sum is never too low. false: it has ended. */
 bool process_memory_whole(pid_t pid, uint64_t *ret_bytes);
+/* The most that it has had at once (getrusage(2)), also while it is held. false: it has ended. */
+bool process_memory_peak(pid_t pid, uint64_t *ret_bytes);
 /* Costs up to some milliseconds. What it alone has may be told too high by what it has inherited,
  * and never too low. false: it has ended, or may not be asked. */
 bool process_memory_part(pid_t pid, const struct inheritance *inheritance, struct memory_part *ret);

@@ -21,6 +21,12 @@ int single_process_fast_path_open(void);
  * (kernel/pid.c, RESERVED_PIDS). loadavg: -1 is false. */
 bool single_process_fast_path_applies(int loadavg, pid_t pid);
 
+/* The same where others are in its pid namespace: is the caller's child, which was killed, alone
+ * but for the caller and another child of it (spared)? It has no thread, and has waited for no
+ * child that shows: one of vfork(2) that had less than a tick of 10 ms does not. An orphan that it
+ * has left behind is the caller's child. */
+bool single_process_is_left(pid_t pid, pid_t spared);
+
 /* Of its clocks (clock_getcpuclockid(3)), divided as the kernel does for getrusage(2); its memory
- * is the control group's to tell, so 0. false with errno. */
+ * is for others to tell, so 0. false with errno. */
 bool single_process_fast_path_usage(pid_t pid, struct tree_usage *ret);

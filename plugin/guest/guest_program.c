@@ -99,6 +99,13 @@ static bool limit_files(uint64_t bytes)
     return bytes == 0 || setrlimit(RLIMIT_FSIZE, &limit) == 0;
 }
 
+/* gVisor keeps a limit of processor time only where a process has set it itself. */
+static bool limit_processor_time(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_CPU, &limit) == 0 && setrlimit(RLIMIT_CPU, &limit) == 0;
+}
+
 static _Noreturn void become_program(const struct program_order *order,
                                      const int outputs[PROGRAM_OUTPUTS], int report)
 {
@@ -114,7 +121,8 @@ static _Noreturn void become_program(const struct program_order *order,
     ready = ready && (order->script < 0 || dup2(order->script, PROGRAM_SCRIPT_FD) >= 0);
     ready = ready && (order->addon < 0 || dup2(order->addon, PROGRAM_ADDON_FD) >= 0);
     ready = ready && (order->tools < 0 || dup2(order->tools, RUN_TOOLS_FD) >= 0);
-    if (ready && limit_files(order->file_bytes) && layers_apply())
+    ready = ready && limit_processor_time() && limit_files(order->file_bytes);
+    if (ready && layers_apply())
         (void)execve(order->path, order->argv, order->environment);
     int error = errno;
     (void)!write(report, &error, sizeof(error));

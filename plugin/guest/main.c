@@ -2,12 +2,13 @@
 /*
  * code-execute-guest: the first process of a container. It reports what the kernel says of it,
  * takes one run from its standard input, starts the program, passes on its output, and reports its
- * end when every process of it is dead (guest_protocol.h). It is not readable for the program, and
- * gives it none of its own descriptors. As a process of the program it is the command that calls
- * tools, or in front of the shell of a session.
+ * end when every process of it is dead (guest_protocol.h). The program cannot look into it, and
+ * gets none of its own descriptors. As a process of the program it is the command that calls tools,
+ * or in front of the shell of a session.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,22 +66,13 @@ static bool take_inherited_numbers(void)
     return true;
 }
 
+/* gVisor takes no number of a descriptor that is none. */
 static bool protect(void)
 {
     (void)umask(022);
-    return syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) == 0 && take_inherited_numbers() &&
-           prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
-}
-
-static void send_facts(void)
-{
-    char facts[GUEST_CONTROL_LIMIT];
-    CLEANUP_CLOSE int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, facts, sizeof(facts) - GUEST_OWN_FACTS_LIMIT);
-    if (length < 0)
-        fail("read /proc/self/status");
-    int own = snprintf(facts + length, GUEST_OWN_FACTS_LIMIT, "Landlock:\t%d\n", landlock_abi());
-    output_put(GUEST_FACTS, facts, (size_t)length + (size_t)own);
+    return syscall(SYS_close_range, STDERR_FILENO + 1, INT_MAX, 0) == 0 &&
+           take_inherited_numbers() && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+           prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 static void take_end_of_message(void)
@@ -196,8 +188,7 @@ static _Noreturn void report_end(const struct guest_end *end, const struct guest
     _exit(0);
 }
 
-/* It is not readable, and neither would be its process; but the shell opens its streams by their
- * names in /proc. */
+/* The shell opens its streams by their names in /proc. */
 static int be_in_front_of_shell(char **arguments)
 {
     if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
@@ -236,7 +227,8 @@ int main(int argument_count, char **arguments)
         return 1;
     }
     output_open();
-    send_facts();
+    if (!facts_send())
+        fail("read /proc/self/status");
     const char *problem =
         argument_count > 2 ? interpreter_start(arguments + 2, &interpreter) : NULL;
     if (problem)

@@ -95,9 +95,11 @@ enum isolation_layer {
 #define LAYERS_UNPRIVILEGED_POSSIBLE (LAYERS_UNPRIVILEGED | LAYER_BIT(LAYER_CGROUP))
 
 /* Docker mode never runs without these: the layers of every hardened container. A user namespace is
- * the engine's choice, and Landlock the choice of its kernel. */
-#define LAYERS_DOCKER \
-    (LAYERS_EVERY_RUN & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)))
+ * the engine's choice, and Landlock the choice of its kernel. gVisor shows the path of a control
+ * group. */
+#define LAYERS_DOCKER                                                                   \
+    (LAYERS_EVERY_RUN & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK) | \
+                          LAYER_BIT(LAYER_CGROUP_NAMESPACE)))
 
 /* The layer's name as users read it; layer < LAYER_COUNT. */
 const char *isolation_layer_name(enum isolation_layer layer);

@@ -63,9 +63,9 @@ def test_limits_hold_in_the_other_runtime():
 
 
 def test_runtime_that_is_not_there():
-    code, output = run("echo x", {"docker": {"runtime": "runsc"}})
+    code, output = run("echo x", {"docker": {"runtime": "no-such-runtime"}})
     tap.equal((code, output["error"]["code"]), (NOT_RUN, "backend_unavailable"), output)
-    tap.contains(output["error"]["message"], "no OCI runtime runsc")
+    tap.contains(output["error"]["message"], "no OCI runtime no-such-runtime")
     tap.contains(output["error"]["hint"], "daemon.json")
 
 

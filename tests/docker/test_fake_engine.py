@@ -350,6 +350,20 @@ def test_a_process_that_reports_privileges_is_refused():
             tap.equal(engine.messages, [], f"{wrong}: it gets no run")
 
 
+def test_gvisors_runtime_has_gvisors_kernel():
+    info = {"Runtimes": {"runc": {"path": "runc"}, "strong": {"path": "/usr/bin/runsc"}}}
+    report = REPORT.replace("Seccomp:\t2", "Seccomp:\t0") + "Kernel:\tgVisor\n"
+    with FakeEngine(socket_path, info=info, report=REPORT + "Kernel:\tLinux\n") as engine:
+        refusal(engine, "sandbox_unavailable", "the container's kernel is not", runtime="strong")
+        tap.equal(engine.messages, [], "it gets no run")
+        tap.equal(call(engine)[1]["isolation"]["details"]["kernel"], "Linux")
+    for runtime in ("strong", "runc"):
+        with FakeEngine(socket_path, info=info, report=report) as engine:
+            isolation = call(engine, runtime=runtime)[1]["isolation"]
+            tap.equal((isolation["details"]["runtime"], isolation["details"]["kernel"]), (runtime, "gVisor"))
+            tap.equal(isolation["missing"], ["user_namespace", "cgroup_namespace", "landlock"])
+
+
 def test_landlock_is_there_where_the_guest_says_so():
     with FakeEngine(socket_path, report=REPORT + "Landlock:\t5\n") as engine:
         isolation = call(engine)[1]["isolation"]

@@ -61,7 +61,7 @@ def test_the_guest_and_its_names_are_all_of_the_archive():
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         entry, directory, *links = tar.getmembers()
         tap.equal((entry.name, entry.isreg(), entry.mode & 0o7777, entry.uid, entry.gid, entry.mtime),
-                  (".code-execute-guest", True, 0o111, 0, 0, 0))
+                  (".code-execute-guest", True, 0o555, 0, 0, 0))
         tap.equal(tar.extractfile(entry).read(), GUEST.read_bytes())
         tap.equal((directory.name, directory.isdir(), directory.mode & 0o7777, directory.uid, directory.mtime), (".code-execute-installers", True, 0o755, 0, 0))
         (module,) = [link for link in links if link.isreg()]

@@ -68,6 +68,9 @@ def needed(podman=False):
     if podman not in (None, is_podman()):
         tap.skip_all("the engine is no podman (scripts/with-engine --podman gives one)" if podman else
                      "the engine is podman, which docker mode refuses (test_podman.py)")
+    runtime = os.environ.get("CODE_EXECUTE_TEST_RUNTIME")
+    if runtime and runtime not in runtimes():
+        tap.skip_all(f"the engine at {HOST} has no runtime {runtime}")
     if status != 200:
         tap.skip_all(f"the engine at {HOST} does not have the image {IMAGE} (policies/image/build)")
 

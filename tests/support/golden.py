@@ -10,6 +10,7 @@ import os
 import pathlib
 
 import engine
+import gvisor
 import modes
 import tap
 
@@ -21,7 +22,7 @@ VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha2
             "output_bytes": "<bytes>", "supervised": "<limits>"}
 SHIPPED_MS = 10000  # limit of wall clock and processor time
 # Optional layers are as the machine has them; what the host lacks is the subject of other tests.
-OPTIONAL_LAYERS = {"cgroup", "landlock", "proc"}
+OPTIONAL_LAYERS = {"cgroup", "landlock", "proc", *(["cgroup_namespace"] if gvisor.ON_GVISOR else [])}
 EVERY = None
 
 
@@ -36,8 +37,8 @@ def of_an_engine(details):
     own = {name: details[name] for name in ("landlock_abi", "cgroup_version", "cgroup_memory", "cgroup_pids", "network") if name in details}
     told = modes.RUNTIME in (None, engine.default_runtime())  # of another runtime an engine tells no version
     return own and {**own, "engine": "docker", "engine_version": "<version>", "engine_api": "<version>", "runtime": "<name>",
-                    "runtime_version": "<version>" if told else None, "rootless": "<bool>", "user_namespace": engine.has_user_namespaces(),
-                    "image": engine.IMAGE, "image_id": "<id>"}
+                    "runtime_version": "<version>" if told else None, "kernel": "gVisor" if gvisor.ON_GVISOR else "Linux", "rootless": "<bool>",
+                    "user_namespace": engine.has_user_namespaces(), "image": engine.IMAGE, "image_id": "<id>"}
 
 
 def without_namespaces(isolation):

@@ -26,10 +26,9 @@ void layers_choose(enum landlock_network network)
     chosen = network;
 }
 
-/* How many filters the kernel counts on this process; -1: it counts none (before Linux 5.9). */
-static int count_filters(void)
+/* A number of this process' status; -1: the kernel has no line of that name. */
+static int status_number(const char *name)
 {
-    static const char name[] = "\nSeccomp_filters:\t";
     char status[STATUS_LIMIT];
     CLEANUP_CLOSE int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
@@ -37,7 +36,7 @@ static int count_filters(void)
         return -1;
     status[length] = '\0';
     const char *line = strstr(status, name);
-    return line ? atoi(line + sizeof(name) - 1) : -1;
+    return line ? atoi(line + strlen(name)) : -1;
 }
 
 static bool load(const struct guest_filter *filter)
@@ -47,10 +46,12 @@ static bool load(const struct guest_filter *filter)
 
 static bool filter_calls(void)
 {
-    int before = count_filters();
+    static const char count[] = "\nSeccomp_filters:\t"; /* not before Linux 5.9, nor in gVisor */
+    int before = status_number(count);
     if (!load(&guest_guards[chosen]) || !load(&guest_list))
         return false;
-    if (before < 0 || count_filters() == before + FILTER_COUNT)
+    if (before < 0 ? status_number("\nSeccomp:\t") == MODE_FILTER
+                   : status_number(count) == before + FILTER_COUNT)
         return true;
     errno = ENOTSUP;
     return false;

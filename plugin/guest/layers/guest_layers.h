@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the guest puts on a program from inside, behind what the engine has put on the container:
- * Landlock where the kernel has it, and the system call filters. Runs in the guest, and in its
- * child that becomes the program.
+ * Landlock where the kernel has it, and the system call filters; and what the kernel says of the
+ * guest itself. Runs in the guest, and in its child that becomes the program.
  */
 #pragma once
 
@@ -16,3 +16,7 @@ void layers_choose(enum landlock_network network);
  * program must not start. Each is looked at once it is on: the kernel has to count the filters, and
  * Landlock has to refuse what nothing else refuses. */
 bool layers_apply(void);
+
+/* Sends the guest's /proc/self/status, and behind that its own lines for what the kernel leaves out
+ * there, or tells otherwise (GUEST_FACTS). false with errno. */
+bool facts_send(void);

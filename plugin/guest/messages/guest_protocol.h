@@ -48,7 +48,7 @@
 
 #define GUEST_HEADER_LENGTH   5
 #define GUEST_CONTROL_LIMIT   8192  /* payload of a frame that is not a stream's */
-#define GUEST_OWN_FACTS_LIMIT 64    /* of its own lines in the facts */
+#define GUEST_OWN_FACTS_LIMIT 96    /* of its own lines in the facts */
 #define GUEST_DATA_LIMIT      65536 /* payload of a stream's frame */
 #define GUEST_HEAD_LIMIT      (UINT32_C(64) << 20)
 #define GUEST_STRING_LIMIT    GUEST_HEAD_LIMIT
@@ -83,9 +83,14 @@
 #define GUEST_INTERPRETER_TOLD  4 /* its report: 'w' when it waits, 'b' when its program begins */
 #define GUEST_INTERPRETER_INPUT 5 /* the file that becomes its standard input */
 
+#define GUEST_KERNEL        "Kernel:\t" /* a line of the facts */
+#define GUEST_KERNEL_GVISOR "gVisor"
+#define GUEST_KERNEL_LINUX  "Linux"
+
 enum guest_kind {
-    GUEST_FACTS = 1, /* what the kernel says of the guest: its /proc/self/status, and as one more
-                        line the ABI of Landlock that every program gets, 0 for none */
+    GUEST_FACTS = 1, /* what the kernel says of the guest (guest_facts.c): its /proc/self/status,
+                        whose kernel it is, and in the last line the ABI of Landlock that every
+                        program gets, 0 for none */
     GUEST_WAITING,   /* for the message, and so does the interpreter, if there is one */
     GUEST_STARTED,   /* the program's execve has succeeded, behind all layers */
     GUEST_MISSING,   /* the program is not in the image */

@@ -54,6 +54,24 @@ static void strip(json_t *config)
         ck_assert_int_eq(json_object_del(host, varying[i]), 0);
 }
 
+START_TEST(gvisor_counts_processes_itself)
+{
+    static const struct run_limits limits = {.processes = 16};
+    static const struct run_limits none = {.processes = 0};
+    json_auto_t *config = make(&limits, id, "0");
+    json_auto_t *as_ever = make(&none, id, "0");
+    json_auto_t *suited = make(&none, id, "0");
+    ck_assert(container_config_suit_gvisor(config, &limits));
+    const json_t *host = json_object_get(config, "HostConfig");
+    ck_assert_int_gt(json_integer_value(json_object_get(host, "PidsLimit")), 128);
+    json_auto_t *wanted = json_pack("{s:s, s:i, s:i}", "Name", "nproc", "Soft", 17, "Hard", 17);
+    const json_t *rlimits = json_object_get(host, "Ulimits");
+    ck_assert(json_equal(json_array_get(rlimits, json_array_size(rlimits) - 1), wanted));
+    ck_assert(container_config_suit_gvisor(suited, &none));
+    ck_assert(json_equal(suited, as_ever));
+}
+END_TEST
+
 START_TEST(only_the_variable_members_vary)
 {
     uint64_t state = 1;
@@ -402,6 +420,7 @@ int main(void)
 {
     TCase *cases = tcase_create("docker config");
     tcase_set_timeout(cases, 120);
+    tcase_add_test(cases, gvisor_counts_processes_itself);
     tcase_add_test(cases, only_the_variable_members_vary);
     tcase_add_test(cases, the_constant_is_strict);
     tcase_add_test(cases, the_right_container_is_taken);

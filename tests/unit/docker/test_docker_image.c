@@ -43,8 +43,8 @@ START_TEST(the_archive_is_the_layer)
     static const struct {
         const char *owner;
         const char *digest;
-    } forms[] = {{"root", "ca47239a459576b4bc2b4dd9044700fa7a2b59dcc9163e4d14d3f4fde7b82220"},
-                 {"", "44f0fcef19e4170ab2193bd65efe585d2f80cbd84483acd888001f3a747fec0e"}};
+    } forms[] = {{"root", "05bb6d20a7872c1e72d24284082d8ced30a88b533fa15dd1c9685759c3af46b2"},
+                 {"", "8b3773beed04ff7c370138a50f1b6366d8f34461a738d36b4124e4d62fd2bc4a"}};
     static const unsigned char guest[] = "guest\n";
     for (size_t i = 0; i < COUNT_OF(forms); i++) {
         char digest[SHA256_DIGEST_STRING_LENGTH];

@@ -77,8 +77,21 @@ START_TEST(the_longest_report_has_room)
     memset(sent.api, 'a', sizeof(sent.api) - 1);
     memset(sent.runtime, 'r', sizeof(sent.runtime) - 1);
     memset(sent.runtime_version, 'w', sizeof(sent.runtime_version) - 1);
+    memset(sent.kernel, 'k', sizeof(sent.kernel) - 1);
     engine_report_write(&sent, &details);
     const struct engine_report read = engine_report_read(&details);
+    ck_assert_mem_eq(&read, &sent, sizeof(sent));
+}
+END_TEST
+
+START_TEST(the_kernel_is_noted_in_a_report)
+{
+    struct engine_report sent = {.name = "docker", .runtime = "runsc", .rootless = 1};
+    struct run_details details;
+    engine_report_write(&sent, &details);
+    engine_report_note_kernel("gVisor", &details);
+    const struct engine_report read = engine_report_read(&details);
+    memcpy(sent.kernel, "gVisor", sizeof("gVisor"));
     ck_assert_mem_eq(&read, &sent, sizeof(sent));
 }
 END_TEST
@@ -91,5 +104,6 @@ int main(void)
     tcase_add_test(cases, a_report_comes_back);
     tcase_add_test(cases, another_report_says_nothing);
     tcase_add_test(cases, the_longest_report_has_room);
+    tcase_add_test(cases, the_kernel_is_noted_in_a_report);
     return run_suite("docker messages", &cases, 1);
 }

@@ -172,6 +172,32 @@ START_TEST(facts_are_compared_exactly)
 }
 END_TEST
 
+START_TEST(gvisor_takes_no_filter_from_an_engine)
+{
+    static const char rest[] = "Name:\tguest\n" USER CAPABILITIES "NoNewPrivs:\t1\n";
+    static const struct {
+        const char *lines;
+        bool suffices;
+        bool is_gvisor;
+    } cases[] = {{"Seccomp:\t2\n", true, false},
+                 {"Seccomp:\t2\nKernel:\tLinux\n", true, false},
+                 {"Seccomp:\t0\nKernel:\tLinux\n", false, false},
+                 {"Seccomp:\t0\n", false, false},
+                 {"Seccomp:\t0\nKernel:\tgVisor\n", true, true},
+                 {"Seccomp:\t2\nKernel:\tgVisor\n", true, true},
+                 {"Seccomp:\t0\nKernel:\tgVisor 2\n", false, false},
+                 {"Seccomp:\t0\nName:\tKernel:\tgVisor\n", false, false}};
+    char report[512];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        (void)snprintf(report, sizeof(report), "%s%s", rest, cases[i].lines);
+        uint32_t facts = facts_of(report);
+        ck_assert_int_eq(guest_facts_suffice(facts), cases[i].suffices);
+        ck_assert_int_eq((facts & GUEST_FACT_BIT(GUEST_FACT_GVISOR)) != 0, cases[i].is_gvisor);
+    }
+    ck_assert(!guest_facts_suffice(facts_of("Kernel:\tgVisor\nSeccomp:\t2\n")));
+}
+END_TEST
+
 START_TEST(landlock_is_what_the_guest_says)
 {
     static const struct {
@@ -191,6 +217,32 @@ START_TEST(landlock_is_what_the_guest_says)
         ck_assert_uint_eq(
             guest_facts_landlock((const unsigned char *)cases[i].report, strlen(cases[i].report)),
             cases[i].abi);
+}
+END_TEST
+
+START_TEST(a_runtime_is_gvisors_by_its_name)
+{
+    static const struct {
+        const char *name;
+        const char *runtimes;
+        bool is_gvisor;
+    } cases[] = {
+        {"runsc", "{}", true},
+        {"", "{\"runc\":{\"path\":\"runc\"}}", false},
+        {"strong", "{\"strong\":{\"path\":\"/usr/local/bin/runsc\"}}", true},
+        {"strong", "{\"strong\":{\"runtimeType\":\"io.containerd.runsc.v1\"}}", true},
+        {"strong", "{\"strong\":{\"path\":\"/usr/bin/kata\"},\"runsc\":{}}", false},
+        {"io.containerd.runsc.v1", "null", true},
+        {"io.containerd.kata.v2", "null", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_auto_t *runtimes = json_loads(cases[i].runtimes, JSON_DECODE_ANY, NULL);
+        const struct engine_facts facts = {.runtime = "runc", .runtimes = runtimes};
+        ck_assert_int_eq(engine_facts_runtime_is_gvisor(&facts, cases[i].name), cases[i].is_gvisor);
+    }
+    const struct engine_facts facts = {.runtime = "runsc"};
+    ck_assert(engine_facts_runtime_is_gvisor(&facts, ""));
+    ck_assert(!engine_facts_runtime_is_gvisor(&facts, "runc"));
 }
 END_TEST
 
@@ -322,7 +374,9 @@ int main(void)
     tcase_add_test(cases, heads);
     tcase_add_test(cases, endless_heads_end);
     tcase_add_test(cases, facts_are_compared_exactly);
+    tcase_add_test(cases, gvisor_takes_no_filter_from_an_engine);
     tcase_add_test(cases, landlock_is_what_the_guest_says);
+    tcase_add_test(cases, a_runtime_is_gvisors_by_its_name);
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);
     tcase_add_test(cases, usage_is_the_guests);

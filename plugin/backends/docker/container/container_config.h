@@ -25,6 +25,10 @@ json_t *container_config_for_run(const struct run_description *description, cons
 /* The same without labels: runs with the same template can use each other's container. */
 json_t *container_config_template(const struct run_description *description, const char *runtime,
                                   const char *image, const char *const seccomp[2]);
+/* What gVisor has otherwise: its own kernel counts the run's processes, and the engine's limit
+ * counts what the sandbox has of threads and processes on the machine. config: for a run with these
+ * limits; the same without a limit of processes. false: out of memory. */
+bool container_config_suit_gvisor(json_t *config, const struct run_limits *limits);
 /* Which interpreter waits in containers of that template. */
 enum run_interpreter container_config_interpreter(const json_t *template);
 /* A configuration of that template, for a container that waits at most waiting_s for a run. Its

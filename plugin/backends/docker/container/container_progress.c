@@ -56,7 +56,7 @@ static void check_end_of_program(struct container *container)
 static void check_readiness(struct container *container)
 {
     if (container->running && container->stream.waiting &&
-        container->stream.facts == GUEST_FACTS_ALL)
+        guest_facts_suffice(container->stream.facts))
         container->environment->events->ready(container);
 }
 

@@ -87,6 +87,7 @@ static const struct {
     [GUEST_FACT_NO_NEW_PRIVILEGES] = {"NoNewPrivs:\t", "1"},
     [GUEST_FACT_SECCOMP] = {"Seccomp:\t", "2"}, /* SECCOMP_MODE_FILTER */
     [GUEST_FACT_ORDINARY_USER] = {"Uid:\t", NULL},
+    [GUEST_FACT_GVISOR] = {GUEST_KERNEL, GUEST_KERNEL_GVISOR},
 };
 
 static bool fact_holds(size_t fact, const char *value)
@@ -123,6 +124,13 @@ uint32_t guest_facts_read(const unsigned char *report, size_t length)
         found |= facts_of_line(line);
     }
     return found;
+}
+
+bool guest_facts_suffice(uint32_t found)
+{
+    if (found & GUEST_FACT_BIT(GUEST_FACT_GVISOR))
+        found |= GUEST_FACT_BIT(GUEST_FACT_SECCOMP);
+    return (found & GUEST_FACTS_ALL) == GUEST_FACTS_ALL;
 }
 
 uint32_t guest_facts_landlock(const unsigned char *report, size_t length)

@@ -44,13 +44,17 @@ enum guest_fact {
     GUEST_FACT_NO_NEW_PRIVILEGES,
     GUEST_FACT_SECCOMP, /* a filter is in force */
     GUEST_FACT_ORDINARY_USER,
+    GUEST_FACT_GVISOR, /* need not hold: it is gVisor's kernel that says so */
     GUEST_FACT_COUNT
 };
 
 #define GUEST_FACT_BIT(fact) (UINT32_C(1) << (fact))
-#define GUEST_FACTS_ALL      (GUEST_FACT_BIT(GUEST_FACT_COUNT) - 1)
+#define GUEST_FACTS_ALL      (GUEST_FACT_BIT(GUEST_FACT_GVISOR) - 1)
 
 /* The bits of the facts that hold by that report. */
 uint32_t guest_facts_read(const unsigned char *report, size_t length);
+/* May that process have a program? gVisor's kernel takes no filter from an engine: there the
+ * program has the guest's own alone, which the guest puts on it and looks at. */
+bool guest_facts_suffice(uint32_t found);
 /* The ABI of Landlock that every program of that guest gets, by the guest's own line; 0: none. */
 uint32_t guest_facts_landlock(const unsigned char *report, size_t length);

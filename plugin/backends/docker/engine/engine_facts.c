@@ -167,6 +167,16 @@ bool engine_facts_have_runtime(const struct engine_facts *facts, const char *run
                             runtime);
 }
 
+bool engine_facts_runtime_is_gvisor(const struct engine_facts *facts, const char *runtime)
+{
+    static const char own[] = "runsc";
+    const char *name = runtime[0] ? runtime : facts->runtime;
+    const json_t *entry = json_object_get(facts->runtimes, name);
+    const char *path = json_string_value(json_object_get(entry, "path"));
+    const char *type = json_string_value(json_object_get(entry, "runtimeType"));
+    return strstr(name, own) || (path && strstr(path, own)) || (type && strstr(type, own));
+}
+
 /* Docker names a component after the runtime. Podman has the name in brackets, and writes more than
  * the version. */
 void engine_facts_runtime_version(const struct engine_facts *facts, const char *runtime,

@@ -37,6 +37,9 @@ bool engine_facts_of_info(const json_t *info, struct engine_facts *ret, struct e
 /* Whether the engine has the runtime ("": its default one). */
 bool engine_facts_have_runtime(const struct engine_facts *facts, const char *runtime,
                                struct engine_fault *fault);
+/* Is that runtime ("": the default one) gVisor's, by its name or that of its program? What the
+ * container's kernel is, is the guest's to say. */
+bool engine_facts_runtime_is_gvisor(const struct engine_facts *facts, const char *runtime);
 /* The runtime's version, "" where the engine does not report it. */
 void engine_facts_runtime_version(const struct engine_facts *facts, const char *runtime,
                                   char *version, size_t size);

@@ -15,6 +15,9 @@ static const char *remedy_for_layer(enum isolation_layer layer,
     if (layer == LAYER_LANDLOCK)
         return "the engine's machine or its runtime needs Landlock (CONFIG_SECURITY_LANDLOCK, and "
                "landlock in lsm=), or take \"landlock\" out of the policy's \"require\"";
+    if (layer == LAYER_CGROUP_NAMESPACE)
+        return "gVisor shows the path of the container's control group: take \"cgroup_namespace\" "
+               "out of the policy's \"require\", or another runtime";
     return "see the engine's own warnings: docker info";
 }
 
@@ -31,6 +34,7 @@ static void write_details(struct json_draft *draft, const struct call *call)
     write_or_null(draft, "engine_api", engine.api);
     write_or_null(draft, "runtime", engine.runtime);
     write_or_null(draft, "runtime_version", engine.runtime_version);
+    write_or_null(draft, "kernel", engine.kernel);
     json_draft_boolean(draft, "rootless", engine.rootless);
     json_draft_boolean(draft, "user_namespace", engine.user_namespace);
     json_draft_string(draft, "image", call->description.image.name);

@@ -13,7 +13,7 @@
 #include "interpreter/installer_command/installer_command.h"
 
 #define END_BLOCKS     2
-#define MODE_FILE      "0100111" /* with the type, as engines write it */
+#define MODE_FILE      "0100555" /* with the type, as engines write it */
 #define MODE_TEXT      "0100444"
 #define MODE_DIRECTORY "0040755"
 #define MODE_LINK      "0120777"

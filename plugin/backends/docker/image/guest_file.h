@@ -33,10 +33,11 @@ void guest_file_clear(struct guest_file *guest);
 
 #define GUEST_LIMIT (4U << 20) /* bytes of a guest */
 
-/* A new tar archive (POSIX ustar) with the guest, executable but not readable, and
- * GUEST_INSTALLERS, of root and of a fixed time. Engines with the overlay driver write the layer
- * that is made of it in the same bytes, so its digest is known beforehand. Pure code. NULL when out
- * of memory, or where the guest is empty or longer than the limit. owner: the name of uid and gid
- * 0, at most 31 bytes; older engines write "root", newer ones "". */
+/* A new tar archive (POSIX ustar) with the guest, executable and readable (gVisor reads what an
+ * ordinary user executes by his own right), and GUEST_INSTALLERS, of root and of a fixed time.
+ * Engines with the overlay driver write the layer that is made of it in the same bytes, so its
+ * digest is known beforehand. Pure code. NULL when out of memory, or where the guest is empty or
+ * longer than the limit. owner: the name of uid and gid 0, at most 31 bytes; older engines write
+ * "root", newer ones "". */
 unsigned char *guest_archive_make(const unsigned char *guest, size_t length, const char *owner,
                                   size_t *ret_length);

@@ -3,6 +3,7 @@
 #include "backends/docker/messages/docker_messages.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -58,6 +59,7 @@ static const struct wire_field report_fields[] = {
     TEXT(api),
     TEXT(runtime),
     TEXT(runtime_version),
+    TEXT(kernel),
     WIRE_NUMBER(struct engine_report, rootless, 1),
     WIRE_NUMBER(struct engine_report, user_namespace, 1),
 };
@@ -78,4 +80,11 @@ struct engine_report engine_report_read(const struct run_details *details)
     if (reader.failed || reader.offset != reader.length)
         return (struct engine_report){.rootless = 0};
     return report;
+}
+
+void engine_report_note_kernel(const char *kernel, struct run_details *details)
+{
+    struct engine_report report = engine_report_read(details);
+    (void)snprintf(report.kernel, sizeof(report.kernel), "%s", kernel);
+    engine_report_write(&report, details);
 }

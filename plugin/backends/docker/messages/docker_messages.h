@@ -37,10 +37,13 @@ struct engine_report {
     char api[16];
     char runtime[64];
     char runtime_version[48];
+    char kernel[16]; /* "Linux", "gVisor": of the container, once its first process has told */
     uint32_t rootless;
     uint32_t user_namespace;
 };
 
 void engine_report_write(const struct engine_report *report, struct run_details *ret);
+/* Of a report that is written: whose kernel the container has. */
+void engine_report_note_kernel(const char *kernel, struct run_details *details);
 /* Nothing is known where the bytes are no report. */
 struct engine_report engine_report_read(const struct run_details *details);

@@ -83,6 +83,9 @@ struct container *pool_take(struct docker_environment *environment, struct engin
         return NULL;
     json_auto_t *template =
         container_config_template(description, runtime, image_id, environment->seccomp);
+    if (template && engine_facts_runtime_is_gvisor(&engine->facts, runtime) &&
+        !container_config_suit_gvisor(template, &description->limits))
+        return NULL;
     struct warm_pool *warm_pool =
         template ? warm_pool_demand(environment->warm_pools, engine, template,
                                     description->pool_size, description->pool_idle_ms * 1000, now)

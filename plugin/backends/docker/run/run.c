@@ -72,21 +72,33 @@ static uint64_t layers_of(const struct run *run)
         given |= LAYER_BIT(LAYER_ENDPOINT_BROKER);
     if (run->container->stream.landlock_abi)
         given |= LAYER_BIT(LAYER_LANDLOCK);
+    /* It shows the container's path on the machine. */
+    if (run->container->stream.facts & GUEST_FACT_BIT(GUEST_FACT_GVISOR))
+        given &= ~LAYER_BIT(LAYER_CGROUP_NAMESPACE);
     return given | (run->engine->facts.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
 }
 
 static void check_layers(struct run *run)
 {
     uint64_t applied = layers_of(run);
+    bool is_gvisor = run->container->stream.facts & GUEST_FACT_BIT(GUEST_FACT_GVISOR);
     struct engine_fault fault;
-    if (run->container->stream.facts != GUEST_FACTS_ALL) {
+    if (!guest_facts_suffice(run->container->stream.facts)) {
         engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
                          "the container's process has capabilities, privileges or system calls it "
                          "must not have (checks passed: %#x of %#x)",
-                         run->container->stream.facts, GUEST_FACTS_ALL);
+                         run->container->stream.facts & GUEST_FACTS_ALL, GUEST_FACTS_ALL);
         run_fail_engine(run, &fault);
         return;
     }
+    if (!is_gvisor && engine_facts_runtime_is_gvisor(&run->engine->facts, run->options.runtime)) {
+        engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
+                         "the runtime is gVisor's by its name, and the container's kernel is not");
+        run_fail_engine(run, &fault);
+        return;
+    }
+    engine_report_note_kernel(is_gvisor ? GUEST_KERNEL_GVISOR : GUEST_KERNEL_LINUX,
+                              &run->event.details);
     run->event.origin = run->container->warm ? SANDBOX_READY : SANDBOX_NEW;
     run->event.isolation = (struct isolation_report){
         .applied = applied,

@@ -47,6 +47,9 @@ void run_make_container(struct run *run)
     json_t *config =
         container_config_for_run(&run->description, run->options.runtime, run->image_id,
                                  &environment->owner, environment->seccomp, (int64_t)time(NULL));
+    if (config && engine_facts_runtime_is_gvisor(&run->engine->facts, run->options.runtime) &&
+        !container_config_suit_gvisor(config, &run->description.limits))
+        json_decref(TAKE_POINTER(config));
     run->container =
         config ? container_make(run->environment, run->engine, config, &run->job, NULL) : NULL;
     if (!run->container)

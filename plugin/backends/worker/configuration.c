@@ -3,7 +3,6 @@
  * configuration.h. */
 #include "backends/worker/configuration.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "backends/worker/address.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "base/trusted_file.h"
 #include "protocol/layers.h"
 #include "json/json_input.h"
 #include "json/json_members.h"
@@ -342,26 +340,6 @@ bool worker_configuration_parse(const char *what, const char *text, size_t lengt
     *ret = configuration;
     configuration = (struct worker_configuration){.name = NULL};
     return true;
-}
-
-bool worker_configuration_read(const char *path, struct worker_configuration *ret,
-                               struct error *error)
-{
-    CLEANUP_CLOSE int fd = trusted_file_open("configuration", path, ERROR_INVALID_POLICY, error);
-    if (fd < 0)
-        return false;
-    /* One byte beyond the limit reveals a file that is too long. */
-    CLEANUP_FREE char *text = malloc(WORKER_CONFIGURATION_LIMIT + 1);
-    if (!text) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "%.200s: out of memory", path);
-        return false;
-    }
-    ssize_t length = trusted_file_read(fd, text, WORKER_CONFIGURATION_LIMIT + 1);
-    if (length < 0) {
-        error_set_errno(error, ERROR_INVALID_POLICY, errno, "%.200s: cannot be read", path);
-        return false;
-    }
-    return worker_configuration_parse(path, text, (size_t)length, ret, error);
 }
 
 void worker_configuration_clear(struct worker_configuration *configuration)

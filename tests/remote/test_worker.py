@@ -2,6 +2,7 @@
 """A worker by itself, driven by a gateway's end of the link: runs, room, refusals, and the ends of both sides."""
 import os
 import pathlib
+import signal
 import struct
 import tempfile
 
@@ -207,6 +208,20 @@ def test_death_of_the_backend_ends_its_runs_alone():
         worker.await_event("ready", 2)
         tap.equal(link.run("print('again')")["stdout"], b"again\n")
         tap.equal(worker.metric("backend_starts_total"), 2)
+
+
+def test_first_process_of_a_container_reaps():
+    need_root()
+    with a_worker(before=["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]) as worker, a_link(worker) as link:
+        tap.equal(link.run("print('first')")["stdout"], b"first\n")
+        [first] = workers.children(worker.process.pid)
+        tap.equal((pathlib.Path(f"/proc/{first}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1]), "1")
+        workers.kill(worker.backend(first))
+        worker.await_event("ready", 2)
+        tap.equal(link.run("print('second')")["stdout"], b"second\n")
+        tap.eventually(lambda: all(map(workers.is_alive, workers.children(first))), "no zombie is left")
+        os.kill(first, signal.SIGTERM)
+        tap.equal(worker.end(), 0)
 
 
 def test_many_runs_leave_nothing_behind():

@@ -129,11 +129,12 @@ def configuration_of(files, **members):
 class Worker:
     """The program. Its lines are read as they come."""
 
-    def __init__(self, directory, files, **members):
+    def __init__(self, directory, files, before=(), **members):
+        """before: a command that starts it."""
         self.path = pathlib.Path(directory) / f"worker-{time.monotonic_ns()}.json"
         self.path.write_text(json.dumps(configuration_of(files, **members)))
         self.lines, self.changed = [], threading.Condition()
-        self.process = subprocess.Popen([PROGRAM, "--config", self.path], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*before, PROGRAM, "--config", self.path], stderr=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -175,10 +176,10 @@ class Worker:
         self.await_event("ready")
         return self
 
-    def backend(self):
-        """The pid of its backend program, which is not its child: their standard error is no clue, their parent neither."""
+    def backend(self, pid=None):
+        """The pid of the backend program of the worker (of that pid), which is not its child."""
         for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit() and backend_of(entry, self.process.pid):
+            if entry.name.isdigit() and backend_of(entry, pid or self.process.pid):
                 return int(entry.name)
         return None
 

@@ -22,13 +22,17 @@
 #define HANDSHAKE_US       (UINT64_C(10) * 1000000)
 #define HANDSHAKE_LEAST_US (UINT64_C(1) * 1000000) /* before another takes its place */
 #define ACCEPTS_AT_ONCE    16
-#define ACCEPT_PAUSE_MS    100 /* where there are no descriptors */
+#define ACCEPT_PAUSE_MS    100                       /* where there are no descriptors */
+#define ARRIVAL_US         (UINT64_C(600) * 1000000) /* for the bytes of an accepted run */
+#define LOOK_US            (UINT64_C(1) * 1000000)   /* between two looks for such runs */
+#define STRANGERS_LINES    20                        /* in a second */
 
 /* A run from its offer to its end. */
 struct worker_run {
     uint32_t channel;
     struct remote_offer offer;
     uint64_t since_us;
+    bool has_arrived;
     bool is_refused; /* by its description */
     struct error refusal;
     struct worker_run *next;
@@ -135,9 +139,11 @@ static void refuse_run(struct gateway *gateway, int events, const struct error *
 static void on_arrived(void *user, struct link *link, uint32_t channel, int fds[RUN_FD_COUNT])
 {
     struct gateway *gateway = user;
-    const struct worker_run *run = *find_run(gateway, channel);
+    struct worker_run *run = *find_run(gateway, channel);
     struct error error;
     (void)link;
+    if (run)
+        run->has_arrived = true;
     if (run && run->is_refused)
         refuse_run(gateway, fds[RUN_FD_EVENTS], &run->refusal);
     else if (run && !local_backend_start_run(gateway->all->backend, fds, &error))
@@ -175,6 +181,17 @@ static const struct link_handler handler = {
     .describe = on_describe,
     .run_over = on_run_over,
 };
+
+/* Whoever can connect must not be able to fill the log. */
+static bool may_write_line(struct gateways *all)
+{
+    uint64_t second = monotonic_us() / 1000000;
+    if (all->lines_second != second) {
+        all->lines_second = second;
+        all->lines = 0;
+    }
+    return ++all->lines <= STRANGERS_LINES;
+}
 
 /* Not from within link_handle(). */
 static void forget(struct gateway *gateway, const char *reason)
@@ -221,8 +238,10 @@ static void on_link(struct watch *watch, uint32_t events)
 static void refuse_connection(struct gateways *all, const char *address, const char *reason)
 {
     all->counts.refused_connections++;
-    journal_write("refused_connection", (const struct journal_field[]){
-                                            {"address", address, 0}, {"reason", reason, 0}, {0}});
+    if (may_write_line(all))
+        journal_write(
+            "refused_connection",
+            (const struct journal_field[]){{"address", address, 0}, {"reason", reason, 0}, {0}});
 }
 
 /* A stranger that only connects must not keep gateways out: the oldest that has not greeted gives
@@ -376,10 +395,28 @@ static void settle_one(struct gateway *gateway, uint64_t now_us)
     }
 }
 
+/* A run that was accepted and does not come has room that others could have. */
+static void withdraw_absent(struct gateway *gateway, uint64_t now_us)
+{
+    for (const struct worker_run *run = gateway->runs; run; run = run->next)
+        if (!run->has_arrived && now_us >= run->since_us + ARRIVAL_US)
+            link_withdraw(gateway->link, run->channel);
+}
+
+static void look_for_absent(struct gateways *gateways, uint64_t now_us)
+{
+    if (now_us < gateways->look_us)
+        return;
+    gateways->look_us = now_us + LOOK_US;
+    for (struct gateway *gateway = gateways->first; gateway; gateway = gateway->next)
+        withdraw_absent(gateway, now_us);
+}
+
 void gateways_settle(struct gateways *gateways)
 {
     uint64_t now = monotonic_us();
     uint64_t first = UINT64_MAX;
+    look_for_absent(gateways, now);
     for (struct gateway *gateway = gateways->first, *next; gateway; gateway = next) {
         next = gateway->next;
         if (now >= deadline_of(gateway))

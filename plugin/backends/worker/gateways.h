@@ -44,6 +44,9 @@ struct gateways {
     unsigned count;
     unsigned handshakes;
     struct gateways_counts counts;
+    uint64_t lines_second; /* about strangers, in that second */
+    unsigned lines;
+    uint64_t look_us; /* for runs that do not come */
     struct watch listener;
     struct timer time;  /* of what is due */
     struct timer pause; /* of the listener */

@@ -22,15 +22,15 @@ VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha2
             "output_bytes": "<bytes>", "supervised": "<limits>"}
 SHIPPED_MS = 10000  # limit of wall clock and processor time
 # Optional layers are as the machine has them; what the host lacks is the subject of other tests.
-OPTIONAL_LAYERS = {"cgroup", "landlock", "proc"}
+OPTIONAL_LAYERS = {"cgroup", "landlock", "proc", *(["cgroup_namespace"] if gvisor.ON_GVISOR else [])}
 EVERY = None
 
 
-def as_the_engine_has_it(isolation):
-    lacking = {"user_namespace": not engine.has_user_namespaces(), "cgroup_namespace": gvisor.ON_GVISOR}
-    missing = [layer for layer in isolation["applied"] if lacking.get(layer)]
-    applied = [layer for layer in isolation["applied"] if layer not in missing]
-    return {**isolation, "applied": applied, "missing": [*missing, *isolation["missing"]]}
+def without_user_namespace(isolation):
+    if "user_namespace" not in isolation["applied"]:
+        return isolation
+    applied = [layer for layer in isolation["applied"] if layer != "user_namespace"]
+    return {**isolation, "applied": applied, "missing": ["user_namespace", *isolation["missing"]]}
 
 
 def of_an_engine(details):
@@ -57,7 +57,8 @@ DIFFERENCES = {
     ),
     "docker": lambda: (
         (EVERY, "isolation.details", of_an_engine, "each mode has facts of its own"),
-        (EVERY, "isolation", as_the_engine_has_it, "a user namespace is the engine's to give, and gVisor shows a group's path"),
+        (EVERY, "isolation", (lambda same: same) if engine.has_user_namespaces() else without_user_namespace,
+         "a user namespace is the engine's to give"),
         ({"process_limit"}, "cause", "exit", "a fork that a container's limit refuses is counted where an engine does not look"),
         ({"process_limit"}, "notes", [], "the same"),
         ({"disk_full"}, "cause", "exit", "what is left of a container's file systems is not looked at"),

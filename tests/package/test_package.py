@@ -33,8 +33,9 @@ def made(*command, **options):
 
 
 build = scratch / "build"
-package = pathlib.Path(made(TOP / "scripts" / "build-package", scratch, "-Doptimization=0",  # only faster to compile
-                            env={**CLEAN, "PACKAGE_BUILD": str(build)}).split()[-1])
+# Only faster to compile, and to pack: dpkg-deb(1).
+package = pathlib.Path(made(TOP / "scripts" / "build-package", scratch, "-Doptimization=0", "-Ddebug=false",
+                            env={**CLEAN, "PACKAGE_BUILD": str(build), "DPKG_DEB_COMPRESSOR_TYPE": "none"}).split()[-1])
 root = scratch / "root"
 made("dpkg-deb", "--extract", package, root)
 toolhost = root / "usr" / "bin" / "toolhost"

@@ -16,6 +16,7 @@
 #include "base/process_stat.h"
 
 #define LOOK_US         (UINT64_C(10) * 1000)
+#define LOOK_FIRST_US   (UINT64_C(5) * 1000) /* most programs have ended by then */
 #define LOOK_RESTING_US (UINT64_C(100) * 1000)
 #define LOOK_SCRATCH_US (UINT64_C(20) * 1000)
 #define LOOK_LATEST_US  (UINT64_C(20) * 1000) /* however much it costs */
@@ -132,8 +133,7 @@ void supervision_begin(const char *directory, const struct run_limits *limits,
     if (isolation->cgroup_has_pids)
         ret->limits.processes = 0;
     ret->bytes_of_socket = bytes_of_socket();
-    /* Most programs have ended by then. */
-    ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us() + LOOK_NEAR_US;
+    ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us() + LOOK_FIRST_US;
 }
 
 void supervision_rest(struct supervision *supervision, bool rests)

@@ -7,6 +7,8 @@ import subprocess
 
 from gateway import NAMESPACES, OURS, Absent
 
+RUNC = "runc"
+
 # The policies, as merge patches on the built-in one. Of several the first that the provider takes.
 WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
 WARM_NUMPY = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}, "languages": {"python": {"prepare": {"import": ["numpy"], "import_named": None}}}}]
@@ -17,6 +19,7 @@ UNPRIVILEGED_WARM, UNPRIVILEGED_WARM_MANY, UNPRIVILEGED_COLD = ([{**UNPRIVILEGED
 DOCKER = {"modes": {"default": "docker", "allowed": ["docker"]}}
 DOCKER_WARM = [{**DOCKER, "pools": {"docker": {"ready": 4, "idle_ms": 60000}}}]
 DOCKER_COLD = [{**DOCKER, "pools": {"docker": {"ready": 0}}}, DOCKER]
+GVISOR_WARM, GVISOR_COLD = ([{**policy[0], "docker": {"runtime": "runsc"}}] for policy in (DOCKER_WARM, DOCKER_COLD))
 
 # The view, namespaces, environment and dropped rights of process mode; seccomp, Landlock, cgroup and rlimits only ours has.
 BWRAP = ["/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL",
@@ -56,7 +59,8 @@ class Case:
     callers: int = 1
     each: int = 1  # runs of each caller in a turn
     pause_ms: int = 10  # before each turn of anybody
-    beside: list | None = None  # the policies of a second gateway, with namespaces, that takes turns with ours
+    beside: list | None = None  # the policies of a second gateway that takes turns with ours
+    beside_name: str = NAMESPACES  # what it is called: with namespaces, where ours has none
 
     @property
     def is_docker(self):
@@ -95,6 +99,9 @@ CASES = [
     # The pause lets the engine make ready what was used, so that its work for us is in nobody's figures.
     Case("docker-python-warm", PYTHON, DOCKER_WARM, seconds=60, quick_seconds=3, pause_ms=500),
     Case("docker-python-cold", PYTHON, DOCKER_COLD, seconds=60, quick_seconds=3),
+    # In gVisor, beside a gateway whose containers are runc's. The pause is as long as a start there.
+    Case("docker-gvisor-python-warm", PYTHON, GVISOR_WARM, seconds=120, pause_ms=1500, beside=DOCKER_WARM, beside_name=RUNC),
+    Case("docker-gvisor-python-cold", PYTHON, GVISOR_COLD, seconds=60, beside=DOCKER_COLD, beside_name=RUNC),
     *at_once(),
 ]
 

@@ -70,7 +70,8 @@ def ask(host, path):
 
 def policies_of(host, policies):
     """The same with the engine and its image named."""
-    return [{**policy, "docker": {"host": host, "images": {"python": IMAGE, "sh": IMAGE}}} for policy in policies]
+    own = {"host": host, "images": {"python": IMAGE, "sh": IMAGE}}
+    return [{**policy, "docker": {**policy.get("docker", {}), **own}} for policy in policies]
 
 
 def describe_ours(host):
@@ -120,6 +121,10 @@ def contestants_of(host, directory):
 
     def contestants(case):
         ours = {"name": OURS, "request": {"language": case.program.language, "code": case.program.code}}
+        if case.beside:  # another runtime
+            if "runsc" not in ask(host, "/info")["Runtimes"]:
+                raise Absent("the engine has no runtime runsc (scripts/install-packages gvisor)")
+            return [ours, {**ours, "name": case.beside_name}], {}
         absent = {"podman-run": why_no_podman()}
         if not docker:
             return [ours], {**absent, "docker-run": "the docker command is not installed"}

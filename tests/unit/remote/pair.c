@@ -306,7 +306,15 @@ void run_make(const struct run_wish *wish, struct test_run *ret, int fds[RUN_FD_
         close_fd(fds[RUN_FD_STDIN]);
         fds[RUN_FD_STDIN] = make_file(wish->input, wish->input_length);
     }
-    fds[RUN_FD_ENDPOINTS] = make_nowhere();
+    fds[RUN_FD_ENDPOINTS] = -1;
+    ret->endpoints = -1;
+    if (wish->endpoints) {
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        ret->endpoints = pair[0];
+        fds[RUN_FD_ENDPOINTS] = pair[1];
+    } else {
+        fds[RUN_FD_ENDPOINTS] = make_nowhere();
+    }
 }
 
 void run_close(struct test_run *run)
@@ -319,6 +327,7 @@ void run_close(struct test_run *run)
     close_fd(TAKE_FD(run->tools));
     close_fd(TAKE_FD(run->cells));
     close_fd(TAKE_FD(run->inputs));
+    close_fd(TAKE_FD(run->endpoints));
 }
 
 size_t run_begin(struct pair *pair, const struct run_wish *wish, struct test_run *ret)

@@ -67,12 +67,12 @@ uint32_t pair_accept(struct pair *pair);
 /* The plugin's ends of a run, and those that it gives away. */
 struct test_run {
     uint32_t channel;
-    int events, output, errors, results, files, tools, cells, inputs;
+    int events, output, errors, results, files, tools, cells, inputs, endpoints;
 };
 struct run_wish {
     const void *description, *input;
     size_t description_length, input_length;
-    bool results, files, tools, session, inputs;
+    bool results, files, tools, session, inputs, endpoints;
 };
 /* Makes both. */
 void run_make(const struct run_wish *wish, struct test_run *ret, int fds[RUN_FD_COUNT]);

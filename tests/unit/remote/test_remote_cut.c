@@ -99,7 +99,8 @@ static bool live(void)
                                   .files = true,
                                   .tools = true,
                                   .session = true,
-                                  .inputs = true};
+                                  .inputs = true,
+                                  .endpoints = true};
     struct test_run run;
     int fds[RUN_FD_COUNT];
     pair.accepts = true;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/remote/relay/intake.h"
 #include "backends/remote/relay/relay.h"
 #include "base/cleanup.h"
 #include "protocol/session.h"
@@ -40,8 +41,10 @@ static enum remote_form form_of_socket(int fd, int place)
 {
     int type = 0;
     socklen_t length = sizeof(type);
-    if (place == RUN_FD_ENDPOINTS || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0)
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0)
         return REMOTE_FORM_END;
+    if (place == RUN_FD_ENDPOINTS)
+        return type == SOCK_SEQPACKET ? REMOTE_INTAKE : REMOTE_FORM_END;
     if (type == SOCK_STREAM)
         return REMOTE_INPUT;
     return type == SOCK_SEQPACKET ? REMOTE_DATAGRAMS : REMOTE_FORM_END;
@@ -71,6 +74,16 @@ static bool has_room(const struct link *link, size_t count)
            link->last_number <= UINT32_MAX - count;
 }
 
+static bool replace_intake(int *fd)
+{
+    int stream = -1;
+    if (!intake_give(*fd, &stream))
+        return false;
+    close_fd(*fd);
+    *fd = stream;
+    return true;
+}
+
 /* The descriptor is the channel's then. */
 static bool give(struct run *run, int *fd, int place, struct remote_attachment *ret)
 {
@@ -89,6 +102,8 @@ static bool give(struct run *run, int *fd, int place, struct remote_attachment *
         return false;
     ret->channel = channel->number;
     channel->content.size = size;
+    if (form == REMOTE_INTAKE && !replace_intake(fd))
+        return false;
     if (form == REMOTE_CONTENT)
         channel->fd = TAKE_FD(*fd);
     else if (!channel_watch(channel, TAKE_FD(*fd)))
@@ -160,6 +175,8 @@ static bool make_ends(struct channel *channel, const struct remote_attachment *a
     bool is_cell = channel->run->state == RUN_SENT;
     if (attachment->form == REMOTE_CONTENT)
         return content_begin(channel, block, index, attachment->size);
+    if (attachment->form == REMOTE_INTAKE)
+        return intake_make(channel, &block->fds[index]);
     if (attachment->form == REMOTE_OUTPUT
             ? !make_pipe(is_cell, ends)
             : !make_socket(attachment->form == REMOTE_INPUT ? SOCK_STREAM : SOCK_SEQPACKET, ends))
@@ -178,7 +195,8 @@ static bool make(struct channel *carrier, const struct remote_attachment *attach
         block->failed |= block->fds[index] < 0;
         return true;
     }
-    if (attachment->channel <= link->last_number || attachment->form == REMOTE_INTAKE)
+    if (attachment->channel <= link->last_number ||
+        (attachment->form == REMOTE_INTAKE && place != RUN_FD_ENDPOINTS))
         return connection_break(link->connection, "an attachment that cannot be");
     link->last_number = attachment->channel;
     struct channel *channel = channel_new(run, attachment->channel, attachment->form, place);

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "backends/remote/relay/intake.h"
 #include "backends/remote/relay/relay.h"
 #include "base/cleanup.h"
 #include "protocol/wire.h"
@@ -160,6 +161,7 @@ static void release(struct channel *channel)
     channel_close(channel);
     clear_held(channel);
     content_clear(&channel->content);
+    intake_clear(channel);
 }
 
 static void bury(struct channel *channel)
@@ -191,8 +193,21 @@ static void bury_if_over(struct channel *channel)
         bury(channel);
 }
 
+/* With the run ends what listens in its sandbox: this side's descriptor would keep it. */
+static void end_intake(struct run *run)
+{
+    struct channel *next;
+    for (struct channel *i = run->channels; i; i = next) {
+        next = i->next_in_run;
+        if (i->form == REMOTE_INTAKE && !i->end_sent)
+            channel_reset(i);
+    }
+}
+
 void channel_end(struct channel *channel, enum remote_kind kind)
 {
+    if (channel == channel->run->channel && channel->run->link->is_server)
+        end_intake(channel->run);
     if (!channel->end_sent)
         connection_put(channel->run->link->connection, kind, channel->number, NULL, 0);
     channel->end_sent = true;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backends/remote/relay/intake.h"
 #include "backends/remote/relay/relay.h"
 #include "base/cleanup.h"
 
@@ -95,10 +96,22 @@ void lane_forget(struct lane *lane, struct channel *channel)
     }
 }
 
+static enum delivery feed_intake(struct channel *channel, const unsigned char *bytes, size_t length,
+                                 size_t *begin)
+{
+    enum intake_verdict verdict = intake_take(channel, bytes + *begin, length - *begin);
+    if (verdict != INTAKE_TAKEN)
+        return verdict == INTAKE_WAITS ? WAITS : FAILED;
+    *begin = length;
+    return DELIVERED;
+}
+
 /* Some of the bytes, from *begin on. */
 static enum delivery write_bytes(struct channel *channel, const unsigned char *bytes, size_t length,
                                  size_t *begin)
 {
+    if (channel->intake)
+        return feed_intake(channel, bytes, length, begin);
     while (*begin < length) {
         ssize_t count = channel->form == REMOTE_OUTPUT
                             ? write(channel->fd, bytes + *begin, length - *begin)
@@ -219,7 +232,7 @@ static bool has_form(const struct channel *channel, const struct remote_datagram
 {
     const struct run *run = channel->run;
     if (!run->link->is_server)
-        return datagram->attachment_count == 0;
+        return datagram->attachment_count == 0 && (run->state == RUN_SENT || channel->end_sent);
     if (run->channel != channel || run->state == RUN_SENT || channel->end_sent)
         return true;
     return run->state == RUN_ACCEPTED && datagram->length == 1 &&

@@ -88,6 +88,7 @@ struct channel {
     uint64_t marks[FOLLOWER_COUNT];
     struct held held;
     struct content content; /* of CONTENT, on both sides */
+    struct intake *intake;  /* owned: at the worker, until it is a mere stream; else NULL */
     /* From the other side. */
     uint32_t room;  /* bytes that it may send */
     uint32_t taken; /* bytes that it is not told of yet */

@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "backends/remote/relay/intake.h"
 #include "backends/remote/relay/relay.h"
 #include "base/cleanup.h"
 
@@ -255,13 +256,21 @@ static void read_datagram(struct channel *channel)
         explicit_bzero(link->datagram, (size_t)length);
 }
 
+static void step_intake(struct channel *channel)
+{
+    if (!intake_step(channel))
+        finish(channel);
+}
+
 void source_step(struct channel *channel)
 {
     if (channel->fd < 0 || channel->end_sent)
         return;
     if (channel->held.bytes && !let_go(channel))
         return;
-    if (channel->form == REMOTE_CONTENT)
+    if (channel->intake)
+        step_intake(channel);
+    else if (channel->form == REMOTE_CONTENT)
         read_content(channel);
     else if (channel->form == REMOTE_DATAGRAMS)
         read_datagram(channel);

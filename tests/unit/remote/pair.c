@@ -213,7 +213,7 @@ void pair_turn(struct pair *pair, int wait_ms)
     for (size_t i = 0; i < 2; i++) {
         entries[i] = (struct pollfd){.fd = -1};
         if (links[i])
-            entries[i] = (struct pollfd){link_fd(links[i]), link_interest(links[i]), 0};
+            entries[i] = (struct pollfd){link_fd(links[i]), POLLIN, 0};
         if (links[i] && link_deadline_us(links[i]) <= now_us())
             wait_ms = 0;
         entries[2 + i] = (struct pollfd){pair->proxy[i], POLLIN, 0};

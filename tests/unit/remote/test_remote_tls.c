@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may connect: real certificates, each of which but one is wrong in one way, and what either
  * side says to it. One thread. */
+#include <arpa/inet.h>
 #include <check.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <signal.h>
@@ -352,6 +355,51 @@ START_TEST(certificates_that_are_wrong_are_refused)
 }
 END_TEST
 
+/* A socket of TCP that is still connecting, to a port that nobody has any more. */
+START_TEST(where_nobody_listens_is_no_connection)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    struct side gateway = gateway_of("gateway");
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert(bind(listener, (const void *)&address, sizeof(address)) == 0 &&
+              getsockname(listener, (void *)&address, &length) == 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)connect(fd, (const void *)&address, sizeof(address));
+    struct link *client = link_of(&gateway, false, fd);
+    while (turn(&client, &gateway))
+        continue;
+    says(&gateway, "cannot connect: Connection refused");
+    close_fd(listener);
+}
+END_TEST
+
+START_TEST(a_connection_of_tcp_does_not_wait_for_more_to_send)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    int is_set = 0;
+    struct side gateway = gateway_of("gateway");
+    struct side worker = worker_of("worker");
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert(bind(listener, (const void *)&address, sizeof(address)) == 0 &&
+              listen(listener, 1) == 0 && getsockname(listener, (void *)&address, &length) == 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)connect(fd, (const void *)&address, sizeof(address));
+    struct link *client = link_of(&gateway, false, fd);
+    length = sizeof(is_set);
+    ck_assert(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &is_set, &length) == 0 && is_set);
+    struct link *server = link_of(&worker, true, accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+    while (!gateway.ready || !worker.ready)
+        ck_assert(turn(&client, &gateway) && turn(&server, &worker));
+    link_free(client);
+    link_free(server);
+    close_fd(listener);
+}
+END_TEST
+
 START_TEST(a_handshake_has_its_time)
 {
     int pair[2];
@@ -420,6 +468,8 @@ int main(void)
     tcase_add_test(tls, plain_text_is_no_tls);
     tcase_add_test(tls, older_versions_and_clients_without_a_certificate_are_refused);
     tcase_add_test(tls, certificates_that_are_wrong_are_refused);
+    tcase_add_test(tls, where_nobody_listens_is_no_connection);
+    tcase_add_test(tls, a_connection_of_tcp_does_not_wait_for_more_to_send);
     tcase_add_test(tls, a_handshake_has_its_time);
     tcase_add_test(tls, silence_is_the_end);
     return run_suite("remote tls", &tls, 1);

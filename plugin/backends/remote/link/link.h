@@ -4,7 +4,7 @@
  * frames of many runs (remote_frame.h). What goes over is the local protocol of protocol/channel.h:
  * datagrams with descriptors. Single-threaded, and no function waits.
  *
- * The owner polls link_fd() for link_interest() until link_deadline_us(), and then calls
+ * The owner polls link_fd() for POLLIN until link_deadline_us(), and then calls
  * link_handle(). The handler's functions are called from link_handle() alone. In them the owner may
  * call any function of this header but link_handle() and link_free().
  * Runs in code-execute-remote and code-execute-worker.
@@ -69,8 +69,6 @@ void link_free(struct link *link);
 
 /* One epoll descriptor: the connection, and all local descriptors of its runs. */
 int link_fd(const struct link *link);
-/* For poll(2): POLLIN. */
-short link_interest(const struct link *link);
 /* CLOCK_MONOTONIC, in microseconds; 0: at once. */
 uint64_t link_deadline_us(const struct link *link);
 /* false: it is over, link_error() says why, and the owner frees it. */

@@ -4,7 +4,6 @@
 #include "backends/remote/link/link.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
@@ -175,12 +174,6 @@ void link_free(struct link *link)
 int link_fd(const struct link *link)
 {
     return link->epoll;
-}
-
-short link_interest(const struct link *link)
-{
-    (void)link;
-    return POLLIN;
 }
 
 uint64_t link_deadline_us(const struct link *link)

@@ -122,6 +122,7 @@ static const struct link_handler handler = {
     .draining = on_draining,
     .arrived = on_arrived,
     .describe = on_describe,
+    .describe_further = on_describe,
     .run_over = on_run_over,
 };
 

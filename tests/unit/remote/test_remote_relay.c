@@ -312,6 +312,7 @@ START_TEST(cells_go_through_the_socket_of_the_input)
                                               &count) == sizeof(seen));
     ck_assert_uint_eq(count, 2);
     reads_file(got[0], "collect");
+    ck_assert_uint_eq(pair.at_worker.descriptions, 1 + 20 + 1); /* all that are files */
     say(got[1], "frames", 6);
     hears(files[0], "frames");
     close_all(got, 2);
@@ -417,6 +418,42 @@ START_TEST(offers_are_refused_and_withdrawn)
 }
 END_TEST
 
+START_TEST(a_run_that_meets_its_end_on_the_way)
+{
+    const struct run_wish wish = {.description = "what to run",
+                                  .description_length = 11,
+                                  .input = "input",
+                                  .input_length = 5,
+                                  .tools = true,
+                                  .inputs = true,
+                                  .endpoints = true};
+    struct test_run run;
+    int fds[RUN_FD_COUNT];
+    begin();
+    for (size_t i = 1; i <= 3; i++) {
+        const char order = CONTROL_RUN;
+        uint32_t channel = pair_accept(&pair);
+        run_make(&wish, &run, fds);
+        int file = file_of("file");
+        ck_assert_int_eq(channel_send(run.inputs, &order, 1, &file, 1), 0);
+        close_fd(file);
+        link_withdraw(pair.worker, channel); /* before the worker hears of the run */
+        ck_assert(link_send_run(pair.gateway, channel, fds));
+        ends(run.events);
+        ends(run.output);
+        ck_assert(send(run.tools, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+        run_close(&run);
+        PAIR_UNTIL(&pair, pair.at_gateway.ends == i && pair.at_worker.ends == i);
+        ck_assert_uint_eq(pair.at_worker.arrivals, 0);
+        ck_assert(pair.gateway && pair.worker);
+    }
+    int *given = at_worker(run_begin(&pair, &plain, &run));
+    close_all(given, RUN_FD_COUNT);
+    run_close(&run);
+    end();
+}
+END_TEST
+
 START_TEST(capacity_and_drain_are_told)
 {
     const struct remote_offer offer = {.wall_ms = 1};
@@ -463,6 +500,7 @@ int main(void)
     tcase_add_test(relay, the_worker_may_replace_a_description);
     tcase_add_test(relay, the_worker_may_refuse_a_description);
     tcase_add_test(relay, offers_are_refused_and_withdrawn);
+    tcase_add_test(relay, a_run_that_meets_its_end_on_the_way);
     tcase_add_test(relay, capacity_and_drain_are_told);
     tcase_add_test(relay, a_reason_goes_with_the_end);
     return run_suite("remote relay", &relay, 1);

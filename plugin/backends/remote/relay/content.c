@@ -77,6 +77,8 @@ static void give_up(struct channel *channel)
 bool content_take(struct channel *channel, const unsigned char *bytes, size_t length)
 {
     struct content *content = &channel->content;
+    if (channel->end_sent)
+        return true; /* of what this side has reset */
     if (length > content->size - content->done)
         return connection_break(channel->run->link->connection,
                                 "more of a file than was announced");

@@ -16,6 +16,7 @@
 
 #include "backends/remote/link/link.h"
 #include "backends/remote/link/remote_frame.h"
+#include "backends/remote/link/tls_private.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "certificates.h"
@@ -355,6 +356,64 @@ START_TEST(certificates_that_are_wrong_are_refused)
 }
 END_TEST
 
+/* A frame behind the greeting of a gateway that is let in. */
+static void frame_is_refused(const struct remote_header *frame, const char *words)
+{
+    int pair[2];
+    struct side gateway = gateway_of("gateway");
+    struct side worker = worker_of("worker");
+    unsigned char bytes[2 * REMOTE_HEADER + REMOTE_MESSAGE_LIMIT + 64] = {0};
+    const struct remote_hello hello = {.link_version = REMOTE_LINK_VERSION,
+                                       .protocol_version = PROTOCOL_VERSION};
+    struct error error;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    struct link *server = link_of(&worker, true, pair[1]);
+    struct tls_context *context = context_of(false, gateway.authority, gateway.certificate, &error);
+    ck_assert_ptr_nonnull(context);
+    SSL *ssl = SSL_new(context->ssl);
+    ck_assert(ssl && SSL_set_fd(ssl, pair[0]) == 1);
+    size_t length = remote_hello_encode(&hello, bytes + REMOTE_HEADER);
+    const struct remote_header greeting = {(uint32_t)length, REMOTE_HELLO, 0};
+    remote_header_put(bytes, &greeting);
+    remote_header_put(bytes + REMOTE_HEADER + length, frame);
+    length += 2 * REMOTE_HEADER + (frame->length < 64 ? frame->length : 0);
+    while (SSL_connect(ssl) != 1)
+        ck_assert(turn(&server, &worker));
+    ck_assert_int_eq(SSL_write(ssl, bytes, (int)length), (int)length);
+    while (turn(&server, &worker))
+        continue;
+    ck_assert(worker.ready);
+    ck_assert_str_eq(worker.error.message, words);
+    ck_assert_int_eq(worker.error.code, ERROR_BACKEND_FAILED);
+    SSL_free(ssl);
+    tls_context_free(context);
+    close_fd(pair[0]);
+}
+
+START_TEST(frames_that_break_the_rules_end_the_connection)
+{
+    static const struct {
+        struct remote_header frame;
+        const char *words;
+    } wrong[] = {
+        {{1, REMOTE_DATA, 5}, "a frame for a channel that is not there"},
+        {{3, REMOTE_DATAGRAM, 5}, "a frame for a channel that is not there"},
+        {{0, REMOTE_RESET, 1}, "a frame for a channel that is not there"},
+        {{20, REMOTE_ANSWER, 1}, "an answer that cannot be"},
+        {{16, REMOTE_CAPACITY, 0}, "a capacity that is none"},
+        {{0, REMOTE_DRAIN, 0}, "a gateway that drains"},
+        {{8, REMOTE_OFFER, 1}, "an offer that cannot be"},
+        {{1, REMOTE_HELLO, 0}, "a greeting that is out of turn"},
+        {{0, REMOTE_KIND_END, 0}, "a frame that is none"},
+        {{REMOTE_PAYLOAD_LIMIT + 1, REMOTE_DATA, 1}, "a frame that is none"},
+        {{0, REMOTE_PING, 3}, "a frame that is none"},
+        {{3, REMOTE_BYE, 0}, "the gateway has ended the connection: ???"},
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        frame_is_refused(&wrong[i].frame, wrong[i].words);
+}
+END_TEST
+
 /* A socket of TCP that is still connecting, to a port that nobody has any more. */
 START_TEST(where_nobody_listens_is_no_connection)
 {
@@ -468,6 +527,7 @@ int main(void)
     tcase_add_test(tls, plain_text_is_no_tls);
     tcase_add_test(tls, older_versions_and_clients_without_a_certificate_are_refused);
     tcase_add_test(tls, certificates_that_are_wrong_are_refused);
+    tcase_add_test(tls, frames_that_break_the_rules_end_the_connection);
     tcase_add_test(tls, where_nobody_listens_is_no_connection);
     tcase_add_test(tls, a_connection_of_tcp_does_not_wait_for_more_to_send);
     tcase_add_test(tls, a_handshake_has_its_time);

@@ -243,7 +243,8 @@ def test_many_runs_leave_nothing_behind():
         descriptors, before = held(), memory()
         many(24)
         tap.eventually(lambda: held() <= descriptors, f"{descriptors} descriptors, then {held()}")
-        tap.true(memory() - before < 4 * MIB, f"{before} bytes of memory, then {memory()}")
+        if "ASAN_OPTIONS" not in os.environ:  # it keeps what is freed
+            tap.true(memory() - before < 4 * MIB, f"{before} bytes of memory, then {memory()}")
 
 
 def test_junk_ends_a_connection_and_nothing_else():

@@ -8,12 +8,11 @@ import tempfile
 
 import tap
 import workers
-from workers import ACCEPTED, BUSY, DATAGRAM, ENDED, MIB, REFUSED, STARTED, Link, Worker
+from workers import ACCEPTED, BUSY, DATAGRAM, ENDED, FAILURE_OF_BACKEND, MIB, REFUSED, STARTED, Link, Worker
 
 workers.need_program()
 
 SLEEP = "import time\nprint('begun', flush=True)\ntime.sleep(3600)\n"
-FAILURE_OF_BACKEND = 9
 DIRECTORY = tempfile.TemporaryDirectory(prefix="code-execute-worker-")
 os.chmod(DIRECTORY.name, 0o755)  # so that modes alone keep no program out of it
 FILES = workers.Authorities(DIRECTORY.name)

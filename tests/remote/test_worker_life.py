@@ -212,6 +212,14 @@ def test_check_says_what_is_there():
     tap.contains(text, "ok       trial run")
 
 
+def test_check_understands_a_worker_that_runs():
+    with a_worker() as worker:
+        host, port = worker.await_ready().address
+        status, text = check(FILES.worker, listen=f"{host}:{port}")
+        tap.equal(status, 0, text)
+        tap.contains(text, "in use: the worker may be running")
+
+
 def test_check_says_what_is_missing():
     status, text = check(FILES.issue_expired("expired-worker", "serverAuth", f"DNS:{workers.WORKER}"))
     tap.equal(status, 1, text)

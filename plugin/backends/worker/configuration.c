@@ -271,9 +271,12 @@ static bool check_sections(const struct json_place *root, const json_t *value,
 {
     struct json_place docker = json_place_named(root, "docker");
     struct json_place process = json_place_named(root, "process");
+    struct json_place named = json_place_named(&docker, "images");
     bool is_docker = configuration->mode == WORKER_DOCKER;
     if (is_docker && !json_object_get(value, "docker"))
         return json_place_refuse(&docker, "missing: mode docker needs the images of its programs");
+    if (is_docker && configuration->image_count == 0)
+        return json_place_refuse(&named, "must have at least 1 member");
     if (!is_docker && json_object_get(value, "docker"))
         return json_place_refuse(&docker, "is for mode docker alone");
     if (configuration->mode != WORKER_UNPRIVILEGED && json_object_get(value, "process"))

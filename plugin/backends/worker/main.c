@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "backends/common/descriptor_limit.h"
 #include "backends/worker/configuration.h"
 #include "backends/worker/journal.h"
 #include "backends/worker/worker.h"
@@ -19,6 +19,7 @@
 #include "program/backend_program.h"
 
 #define USED_WRONGLY 2
+#define DESCRIPTORS  65536
 
 static const char usage[] = "usage: code-execute-worker [--check] --config FILE\n"
                             "\n"
@@ -27,11 +28,21 @@ static const char usage[] = "usage: code-execute-worker [--check] --config FILE\
                             "  --check        try out all that it needs, print what is missing\n"
                             "  --version      print the version\n";
 
+/* A run has some twenty, at the worker and at its backend. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= DESCRIPTORS)
+        return;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* Runs hold secrets on their way through. */
 static bool settle(struct error *error)
 {
     (void)umask(077);
-    descriptor_limit_raise();
+    raise_descriptor_limit();
     journal_open();
     backend_program_look_beside("/proc/self/exe");
     if (prctl(PR_SET_DUMPABLE, 0) == 0)

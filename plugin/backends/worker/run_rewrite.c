@@ -247,8 +247,16 @@ bool run_rewrite(const struct worker_configuration *configuration, const struct 
     return true;
 }
 
+/* Every machine has a shell; of an engine's images only those are there that are configured. */
+static const char *program_of_trial(const struct worker_configuration *configuration)
+{
+    if (configuration->mode != WORKER_DOCKER || worker_image_of(configuration, "sh"))
+        return "sh";
+    return configuration->images[0].program;
+}
+
 unsigned char *run_trial_message(const struct worker_configuration *configuration,
-                                 size_t *ret_length)
+                                 size_t *ret_length, struct error *error)
 {
     static const char *const runtime_path[] = {"/usr/local/bin", "/usr/bin", "/bin", NULL};
     CLEANUP(run_description_clear)
@@ -263,11 +271,11 @@ unsigned char *run_trial_message(const struct worker_configuration *configuratio
                    .scratch_bytes = UINT64_C(1) << 20,
                    .scratch_inodes = 64},
     };
-    struct error error;
     memset(description.run_id, '0', RUN_ID_LENGTH);
-    if (!string_list_append(&description.argv, "sh") ||
-        !string_list_append_all(&description.runtime_path, runtime_path) ||
-        !string_list_append_all(&description.read_only_paths, usual_paths))
-        return NULL;
-    return make_message(configuration, &description, ret_length, &error);
+    if (string_list_append(&description.argv, program_of_trial(configuration)) &&
+        string_list_append_all(&description.runtime_path, runtime_path) &&
+        string_list_append_all(&description.read_only_paths, usual_paths))
+        return make_message(configuration, &description, ret_length, error);
+    error_set(error, ERROR_OUT_OF_MEMORY, "the worker has no memory for a trial");
+    return NULL;
 }

@@ -20,6 +20,6 @@ bool run_rewrite(const struct worker_configuration *configuration, const struct 
                  unsigned char **bytes, size_t *length, struct error *error);
 
 /* A description that applies every layer of the mode, and runs nothing: new, of *ret_length bytes.
- * NULL when out of memory. */
+ * NULL with the error. */
 unsigned char *run_trial_message(const struct worker_configuration *configuration,
-                                 size_t *ret_length);
+                                 size_t *ret_length, struct error *error);

@@ -49,8 +49,10 @@ static void explain(const struct run_event *ended, struct error *error)
         error_set_hint(error, "%s", ended->remedy);
         return;
     case RUN_FAILURE_RUNTIME_MISSING:
-        error_set(error, ERROR_RUNTIME_NOT_FOUND, "sh is not in the view of programs");
-        error_set_hint(error, "correct \"runtime_path\" and \"read_only\" of the configuration");
+        error_set(error, ERROR_RUNTIME_NOT_FOUND, "%.100s is not in the view of programs",
+                  ended->message);
+        error_set_hint(error, "correct \"runtime_path\" and \"read_only\" of the configuration, or "
+                              "the image");
         return;
     case RUN_FAILURE_NONE:
         error_set(error, ERROR_BACKEND_FAILED, "the trial did not end by itself: %s",
@@ -124,10 +126,8 @@ static int make_output(int *ret_read)
 static int make_description(const struct worker_configuration *configuration, struct error *error)
 {
     size_t length = 0;
-    CLEANUP_FREE unsigned char *message = run_trial_message(configuration, &length);
-    if (message)
-        return sealed_message_open("code-execute-run", message, length, error);
-    return error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the trial");
+    CLEANUP_FREE unsigned char *message = run_trial_message(configuration, &length, error);
+    return message ? sealed_message_open("code-execute-run", message, length, error) : -1;
 }
 
 static bool hand_over(struct trial *trial, const int fds[RUN_FD_COUNT], int events,

@@ -280,12 +280,33 @@ END_TEST
 START_TEST(trial_is_of_the_mode)
 {
     struct run_description trial;
+    struct error error = {.message = ""};
     size_t length = 0;
-    CLEANUP_FREE unsigned char *bytes = run_trial_message(&configuration, &length);
+    CLEANUP_FREE unsigned char *bytes = run_trial_message(&configuration, &length, &error);
     ck_assert_ptr_nonnull(bytes);
     ck_assert(run_description_decode(bytes, length, &trial));
     ck_assert_uint_eq(trial.purpose, RUN_PURPOSE_TRIAL);
     ck_assert_uint_eq(trial.required, LAYERS_MANDATORY);
+    ck_assert_str_eq(trial.argv[0], "sh");
+    run_description_clear(&trial);
+}
+END_TEST
+
+START_TEST(trial_takes_an_image_that_is_there)
+{
+    struct worker_image image = {.program = (char[]){"python3"}, .image = (char[]){"python:3.12"}};
+    struct run_description trial;
+    struct error error = {.message = ""};
+    size_t length = 0;
+    configuration.mode = WORKER_DOCKER;
+    configuration.images = &image;
+    configuration.image_count = 1;
+    CLEANUP_FREE unsigned char *bytes = run_trial_message(&configuration, &length, &error);
+    ck_assert_msg(bytes != NULL, "%s", error.message);
+    ck_assert(run_description_decode(bytes, length, &trial));
+    ck_assert_str_eq(trial.argv[0], "python3");
+    ck_assert_str_eq(trial.image.name, "python:3.12");
+    ck_assert_uint_eq(trial.required, LAYERS_DOCKER);
     run_description_clear(&trial);
 }
 END_TEST
@@ -309,5 +330,6 @@ int main(void)
     tcase_add_test(cases, junk_is_refused);
     tcase_add_test(cases, view_of_the_built_in_policy_is_usual);
     tcase_add_test(cases, trial_is_of_the_mode);
+    tcase_add_test(cases, trial_takes_an_image_that_is_there);
     return run_suite("run rewrite", &cases, 1);
 }

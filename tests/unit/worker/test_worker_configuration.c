@@ -133,6 +133,8 @@ static const struct {
     {"{\"docker\": {\"images\": {}}}", "/docker: is for mode docker alone"},
     {"{\"mode\": \"docker\"}", "/docker: missing"},
     {"{\"mode\": \"docker\", \"docker\": {}}", "/docker/images: missing"},
+    {"{\"mode\": \"docker\", \"docker\": {\"images\": {}}}",
+     "/docker/images: must have at least 1"},
     {"{\"mode\": \"docker\", \"docker\": {\"images\": {\"/bin/sh\": \"x\"}}}",
      "/docker/images/~1bin~1sh: must be the name of a program"},
 #ifndef WORKER_HAS_STATUS

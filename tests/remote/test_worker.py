@@ -99,6 +99,35 @@ def test_full_scratch_ends_no_worker():
         tap.equal(link.run("print('still')")["stdout"], b"still\n")
 
 
+def on_tmpfs(directory, options):
+    """A command that gives the worker a small file system of its own there."""
+    return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o {options},mode=1777 none {directory} && exec "$@"', "sh"]
+
+
+def test_full_disk_of_the_worker_is_told():
+    need_root()
+    with tempfile.TemporaryDirectory(dir=DIRECTORY.name) as scratch:
+        how = {"mode": "unprivileged", "process": {"scratch_directory": scratch}}
+        # The positive control: there is room, until the program has taken it.
+        with a_worker(before=on_tmpfs(scratch, "size=4m"), **how) as worker:
+            with worker.changed:
+                worker.changed.wait_for(lambda: worker.events("ready") or worker.events("not_ready"), workers.PATIENCE)
+            if worker.events("not_ready"):
+                raise tap.Skip(f"no mode unprivileged here: {worker.events('not_ready')[0]['reason']}")
+            with a_link(worker) as link:
+                code = "try:\n    open('big', 'wb').write(b'x' * (8 << 20))\nexcept OSError as error:\n    print(error.errno)\n"
+                tap.equal(link.run(code)["stdout"], b"28\n")
+                tap.equal(link.run("print('still')")["stdout"], b"still\n")
+        with a_worker(before=on_tmpfs(scratch, "nr_inodes=1"), **how) as worker:
+            tap.contains(worker.await_event("not_ready")["reason"], "No space left on device")
+            tap.equal(worker.get("/live")[0], 200)
+            tap.equal(worker.get("/ready")[0], 503)
+            with Link(worker.address, FILES.gateway) as link:
+                answer = link.offer()[1]
+                tap.equal(answer["verdict"], REFUSED, answer)
+                tap.contains(answer["reason"], "No space left on device")
+
+
 def test_runs_beyond_its_room_come_again():
     with a_worker(max_runs=1) as worker, a_link(worker) as link:
         channel, numbers = link.start(SLEEP)

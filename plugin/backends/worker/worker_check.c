@@ -65,8 +65,11 @@ static void on_trial(void *user, const struct error *error)
         (void)printf("ok       trial run: every layer that the mode needs was applied\n");
 }
 
-static void print_missing(uint64_t missing)
+/* Of those that the mode can have. */
+static void print_missing(enum worker_mode mode, uint64_t missing)
 {
+    if (mode == WORKER_UNPRIVILEGED)
+        missing &= LAYERS_UNPRIVILEGED_POSSIBLE;
     for (enum isolation_layer layer = 0; layer < LAYER_COUNT; layer++)
         if (missing & LAYER_BIT(layer))
             (void)printf("note     layer %s is not there: %s\n", isolation_layer_name(layer),
@@ -90,7 +93,7 @@ static bool try_backend(struct event_loop *loop, const struct worker_configurati
     trial_clear(&trial);
     local_backend_stop(&backend);
     if (check.is_over && !check.has_failed)
-        print_missing(trial.missing);
+        print_missing((enum worker_mode)configuration->mode, trial.missing);
     return check.is_over && !check.has_failed;
 }
 

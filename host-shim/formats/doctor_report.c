@@ -114,6 +114,17 @@ static void write_engine(FILE *out, const json_t *engine)
     WRITE_LINE(out, json_member_true(engine, "rootless") ? ", rootless" : "");
 }
 
+/* Of a backend that works with several, whatever they are. */
+static void write_parts(FILE *out, const json_t *backend)
+{
+    size_t index = 0;
+    const json_t *part = NULL;
+    json_array_foreach(json_object_get(backend, "parts"), index, part) write_layer(out, part);
+    json_int_t omitted = json_integer_value(json_object_get(backend, "parts_omitted"));
+    if (omitted > 0)
+        (void)fprintf(out, "  and %lld more\n", (long long)omitted);
+}
+
 static void write_backend(FILE *out, const json_t *backend)
 {
     bool refused = json_is_false(json_object_get(backend, "allowed"));
@@ -121,6 +132,7 @@ static void write_backend(FILE *out, const json_t *backend)
                json_member_true(backend, "available") ? ": available" : ": not available",
                refused ? ", not allowed by the policy" : "");
     write_engine(out, json_object_get(backend, "engine"));
+    write_parts(out, backend);
     write_error(out, "  ", json_object_get(backend, "error"));
     write_layers(out, json_object_get(backend, "layers"));
 }

@@ -124,6 +124,10 @@ const char *call_status_name(enum call_status status);
     X(BACKEND_FAILED, "backend_failed", ERROR, true,                                               \
       "the backend ended or stopped answering during the call",                                    \
       "call again; if it repeats, run: toolhost doctor")                                           \
+    X(WORKER_LOST, "worker_lost", ERROR, false,                                                    \
+      "the connection to the worker was lost when the program may have begun",                     \
+      "it may have run, in part or to its end, and nothing repeats it by itself: check what it "   \
+      "was to do before you call again")                                                           \
     X(RUNTIME_NOT_FOUND, "runtime_not_found", ERROR, false,                                        \
       "the language's program is not installed",                                                   \
       "install the package that brings it, or use another language")                               \

@@ -114,6 +114,39 @@ static bool try_images(const struct policy *policy, enum sandbox_mode mode, stru
     return reported;
 }
 
+static json_t *part_json(const struct backend_part *part)
+{
+    char detail[640];
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "name", part->name, "state",
+                             backend_part_state_name((enum backend_part_state)part->state),
+                             "address", part->address, "mode", part->mode, "runs",
+                             (json_int_t)part->runs, "slots", (json_int_t)part->slots);
+    int length = snprintf(detail, sizeof(detail), "%s", part->address);
+    if (part->slots > 0)
+        length += snprintf(detail + length, sizeof(detail) - (size_t)length,
+                           ", mode %s, %u of %u runs", part->mode, part->runs, part->slots);
+    (void)snprintf(detail + length, sizeof(detail) - (size_t)length, "%s%s",
+                   part->message[0] != '\0' ? ", " : "", part->message);
+    (void)json_object_set_new(json, "detail", json_string(detail));
+    if (part->remedy[0] != '\0')
+        (void)json_object_set_new(json, "remedy", json_string(part->remedy));
+    return json;
+}
+
+/* After a trial, which has the backend look for its parts. */
+static void add_parts(json_t *status, enum sandbox_mode mode)
+{
+    CLEANUP(backend_parts_clear) struct backend_parts parts = {.count = 0};
+    if (backend_ask_parts(mode, &parts) != POOL_ANSWERED)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < parts.count; i++)
+        (void)json_array_append_new(list, part_json(&parts.parts[i]));
+    (void)json_object_set_new(status, "parts", list);
+    (void)json_object_set_new(status, "parts_omitted",
+                              json_integer((json_int_t)(parts.total - parts.count)));
+}
+
 /* Is the backend's mode usable under this policy, layer by layer? */
 static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
                             bool *ret_available)
@@ -136,6 +169,8 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
                              layers, "error", status_error(available ? NULL : &error));
     if (reported && row->add_status)
         row->add_status(json, &trial);
+    if (row->has_parts)
+        add_parts(json, mode);
     return json;
 }
 

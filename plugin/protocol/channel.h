@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Datagrams with descriptors over the SOCK_SEQPACKET sockets between plugin and backend. The
- * control socket (descriptor BACKEND_CONTROL_FD of the backend program) carries three messages:
+ * control socket (descriptor BACKEND_CONTROL_FD of the backend program) carries four messages:
  *   backend -> plugin, once:        struct backend_hello
  *   plugin  -> backend, a run:      one byte CONTROL_RUN with the RUN_FD_COUNT descriptors of
  *                                   enum run_fd
  *   plugin  -> backend, a question: one byte CONTROL_POOL with a socket, on which the backend
  *                                   answers at once (pool_report.h)
+ *   plugin  -> backend, a question: one byte CONTROL_PARTS, the same of what it works with
+ *                                   (backend_parts.h); one that has none closes the socket
  * The broker of endpoints is greeted in the same way, and gets orders instead:
  *   plugin  -> broker, a run:       one byte CONTROL_ENDPOINTS with the EGRESS_FD_COUNT descriptors
  *                                   of enum egress_fd (egress_order.h)
@@ -22,6 +24,7 @@
 #define BACKEND_CONTROL_FD 3
 #define CONTROL_RUN        'r'
 #define CONTROL_POOL       'p'
+#define CONTROL_PARTS      'a'
 #define CONTROL_ENDPOINTS  'e'
 
 struct backend_hello {

@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        21
+#define PROTOCOL_VERSION        22
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
 
@@ -53,7 +53,8 @@ enum run_failure {
     RUN_FAILURE_EXEC,            /* found, but execve failed: error_number */
     RUN_FAILURE_DESCRIPTION,     /* the description could not be read */
     RUN_FAILURE_INTERNAL,        /* anything else of ours: error_number, message */
-    RUN_FAILURE_BACKEND,         /* of the backend's own: problem_code, message, remedy */
+    RUN_FAILURE_BACKEND,         /* of the backend's own: problem_code, retry_after_ms, message,
+                                    remedy */
     RUN_FAILURE_IMAGE,           /* the same: it does not have the image */
     RUN_FAILURE_COUNT
 };
@@ -120,7 +121,8 @@ struct run_event {
     int32_t signal;    /* 0: not ended by one */
     uint32_t failure;  /* enum run_failure */
     uint32_t failed_layer;
-    uint32_t problem_code; /* enum error_code */
+    uint32_t problem_code;   /* enum error_code */
+    uint64_t retry_after_ms; /* of the problem; 0: not known */
     int32_t error_number;
     uint32_t swept;       /* RUN_PURPOSE_SWEEP: how many strays were removed ... */
     uint32_t unswept;     /* ... and how many could not be */

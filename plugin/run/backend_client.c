@@ -413,9 +413,9 @@ static bool lock_in_time(struct backend *backend, uint64_t deadline)
     return true;
 }
 
-static enum pool_state send_question(struct backend *backend, int answer, uint64_t deadline)
+static enum pool_state send_question(struct backend *backend, char question, int answer,
+                                     uint64_t deadline)
 {
-    const char question = CONTROL_POOL;
     if (!lock_in_time(backend, deadline))
         return POOL_SILENT;
     CLEANUP(unlock_backend) struct backend *locked = backend;
@@ -429,35 +429,57 @@ static enum pool_state send_question(struct backend *backend, int answer, uint64
     return errno == EPIPE || errno == ECONNRESET ? POOL_STOPPED : POOL_SILENT;
 }
 
-static bool receive_answer(int socket, uint64_t deadline, struct pool_report *ret)
+/* The length of the answer; 0: there is none in time. */
+static size_t receive_answer(int socket, uint64_t deadline, unsigned char *message, size_t size)
 {
-    unsigned char message[POOL_REPORT_LENGTH];
     struct pollfd readable = {.fd = socket, .events = POLLIN};
     int ready = 0;
     do {
         ready = poll(&readable, 1, deadline_poll_timeout(deadline));
     } while (ready < 0 && errno == EINTR);
     if (ready <= 0)
-        return false;
-    ssize_t length = channel_receive(socket, message, sizeof(message), NULL, 0, NULL);
-    return length >= 0 && pool_report_decode(message, (size_t)length, ret);
+        return 0;
+    ssize_t length = channel_receive(socket, message, size, NULL, 0, NULL);
+    return length > 0 ? (size_t)length : 0;
 }
 
-enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret)
+/* *ret_length is the answer's, 0 where there is no good one. */
+static enum pool_state ask(enum sandbox_mode mode, char question, unsigned char *message,
+                           size_t size, size_t *ret_length)
 {
     int pair[2];
+    *ret_length = 0;
     uint64_t deadline = monotonic_ms() + ANSWER_TIMEOUT_MS;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
         return POOL_SILENT;
     CLEANUP_CLOSE int ours = pair[0];
     CLEANUP_CLOSE int theirs = pair[1];
-    enum pool_state state = send_question(backend_of(mode), theirs, deadline);
+    enum pool_state state = send_question(backend_of(mode), question, theirs, deadline);
     close_fd(TAKE_FD(theirs));
+    if (state == POOL_ANSWERED)
+        *ret_length = receive_answer(ours, deadline, message, size);
+    return state;
+}
+
+enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret)
+{
+    unsigned char message[POOL_REPORT_LENGTH];
+    size_t length;
+    enum pool_state state = ask(mode, CONTROL_POOL, message, sizeof(message), &length);
     if (state == POOL_STOPPED)
         *ret = (struct pool_report){.rows = {{.ready = 0}}};
-    if (state == POOL_ANSWERED && !receive_answer(ours, deadline, ret))
-        return POOL_SILENT;
-    return state;
+    return state == POOL_ANSWERED && !pool_report_decode(message, length, ret) ? POOL_SILENT
+                                                                               : state;
+}
+
+enum pool_state backend_ask_parts(enum sandbox_mode mode, struct backend_parts *ret)
+{
+    CLEANUP_FREE unsigned char *message = malloc(BACKEND_PARTS_LIMIT);
+    size_t length = 0;
+    enum pool_state state =
+        message ? ask(mode, CONTROL_PARTS, message, BACKEND_PARTS_LIMIT, &length) : POOL_SILENT;
+    return state == POOL_ANSWERED && !backend_parts_decode(message, length, ret) ? POOL_SILENT
+                                                                                 : state;
 }
 
 void backend_stop_all(void)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "policy/policy.h"
+#include "protocol/backend_parts.h"
 #include "protocol/pool_report.h"
 #include "protocol/run_description.h"
 #include "protocol/session.h"
@@ -91,6 +92,10 @@ enum pool_state {
 /* Asks the mode's backend for its ready sandboxes, and waits a quarter of a second at most. Starts
  * nothing and ends nothing. *ret is zero where it is stopped, and untouched where it is silent. */
 enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret);
+
+/* The same for what the backend works with: *ret (backend_parts_clear()) where it has answered, and
+ * untouched elsewhere. */
+enum pool_state backend_ask_parts(enum sandbox_mode mode, struct backend_parts *ret);
 
 /* Ends every backend with all its runs, and waits until they are gone (killed after 5 s). */
 void backend_stop_all(void);

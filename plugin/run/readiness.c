@@ -93,9 +93,10 @@ static void explain_missing_runtime(const struct run_event *ended, enum sandbox_
             "or give this one another image in the policy's \"%s.images\"",
             image, sandbox_mode_name(mode));
     else if (language)
-        error_set_hint(error,
-                       "install the package %s on the gateway's machine, or use another language",
-                       language->package);
+        error_set_hint(error, "install the package %s on %s, or use another language",
+                       language->package,
+                       sandbox_mode_row(mode)->machine ? sandbox_mode_row(mode)->machine
+                                                       : "the gateway's machine");
 }
 
 static void explain_layer(const struct run_event *ended, const char *remedy, struct error *error)
@@ -143,9 +144,11 @@ void readiness_explain(const struct run_event *ended, enum sandbox_mode mode,
         return;
     case RUN_FAILURE_BACKEND:
     case RUN_FAILURE_IMAGE:
-        readiness_forget(); /* the engine, or what it has, is not what it was */
+        if (ended->problem_code != ERROR_TOO_MANY_REQUESTS)
+            readiness_forget(); /* the engine, or what it has, is not what it was */
         error_set(error, (enum error_code)ended->problem_code, "%.250s", ended->message);
         error_set_hint(error, "%s", ended->remedy);
+        error->retry_after_ms = ended->retry_after_ms;
         return;
     case RUN_FAILURE_NONE:
         error_set(error, ERROR_BACKEND_FAILED, "the trial of the sandbox did not end by itself: %s",

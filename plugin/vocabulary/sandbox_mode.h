@@ -48,6 +48,7 @@ struct sandbox_mode_row {
     const char *program;
     const char *program_is_missing; /* NULL: the usual message */
     const char *program_remedy;     /* what to do where it is missing */
+    const char *machine;            /* where its programs run; NULL: on the gateway's machine */
     uint64_t grace_ms;              /* by which the backend has ended a run that was told to end */
 
     /* Not NULL: nobody chooses it by its name. It is what that mode's name means where the policy's
@@ -73,6 +74,7 @@ struct sandbox_mode_row {
     uint32_t tool_runners;     /* the same: those whose programs and cells can call tools */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */
+    bool has_parts;            /* its backend works with several, of which it tells when asked */
     const char *packages_for;  /* what sets of packages are built for, in the names of their links;
                                   NULL: its runs have none, and no_packages says why */
     const char *no_packages;

@@ -156,6 +156,14 @@ static void report_pool(int socket, const struct control_handler *handler, void 
     (void)send(socket, message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static void report_parts(int socket, const struct control_handler *handler, void *user)
+{
+    static unsigned char message[BACKEND_PARTS_LIMIT]; /* too long for the stack */
+    if (handler->list_parts)
+        (void)send(socket, message, handler->list_parts(user, message),
+                   MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* The socket is still good: the datagram is lost, or comes again. */
 static bool is_passing(int error_number)
 {
@@ -177,6 +185,8 @@ bool control_handle(int control, const struct control_handler *handler, void *us
     }
     if (length == 1 && kind == CONTROL_POOL && count == 1)
         report_pool(fds[0], handler, user);
+    if (length == 1 && kind == CONTROL_PARTS && count == 1)
+        report_parts(fds[0], handler, user);
     for (size_t i = 0; i < count; i++)
         close_fd(fds[i]);
     return length > 0;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "protocol/backend_parts.h"
 #include "protocol/channel.h"
 #include "protocol/pool_report.h"
 
@@ -19,6 +20,8 @@ int backend_enter(void);
 struct control_handler {
     void (*start_run)(void *user, const int fds[RUN_FD_COUNT]); /* takes the descriptors */
     void (*count_pool)(void *user, struct pool_report *ret);
+    /* backend_parts_encode() of what it works with. NULL: it has no parts. */
+    size_t (*list_parts)(void *user, unsigned char message[BACKEND_PARTS_LIMIT]);
 };
 
 /* Tells the plugin that the backend is ready; 0, or -1 with errno. */

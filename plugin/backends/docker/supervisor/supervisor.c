@@ -70,7 +70,8 @@ static void count_pool(void *user, struct pool_report *ret)
     pool_count(&supervisor->environment, ret);
 }
 
-static const struct control_handler control_handler = {start_run, count_pool};
+static const struct control_handler control_handler = {.start_run = start_run,
+                                                       .count_pool = count_pool};
 
 static size_t collect_watches(struct supervisor *supervisor)
 {

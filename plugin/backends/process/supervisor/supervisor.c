@@ -104,7 +104,8 @@ static void count_pool(void *user, struct pool_report *ret)
     pool_count(&supervisor->pool, ret);
 }
 
-static const struct control_handler control_handler = {start_run, count_pool};
+static const struct control_handler control_handler = {.start_run = start_run,
+                                                       .count_pool = count_pool};
 
 static void handle_run(struct supervisor *supervisor, uint64_t tag)
 {

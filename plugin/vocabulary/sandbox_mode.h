@@ -19,6 +19,7 @@
 #define SANDBOX_MODES(X)     \
     X(DOCKER, docker_mode)   \
     X(PROCESS, process_mode) \
+    X(REMOTE, remote_mode)   \
     SANDBOX_VARIANTS(X)      \
     X(NONE, none_mode)
 /* Modes that take the place of another one where the policy says so: see variant_of. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run: its offers, and then what goes between the plugin and its worker about it. All else goes
+ * from the descriptors to the connection without this. A run is freed when it is over, from any of
+ * these functions or from event_loop_turn(). Single-threaded.
+ */
+#pragma once
+
+#include "backends/remote/client/workers.h"
+#include "protocol/channel.h"
+#include "protocol/run_description.h"
+
+/* Takes the descriptors; description is borrowed. */
+void run_begin(struct workers *workers, const struct run_description *description,
+               const int fds[RUN_FD_COUNT]);
+/* Workers have come or gone: looks what that means for those that wait for one. */
+void runs_reconsider(struct workers *workers);
+/* The backend ends, or lets go of the workers: closes everything that is theirs. */
+void runs_abandon(struct workers *workers);

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process")]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process" / "interpreters")]
 import guest
 import tap
 from plain_javascript import PROGRAMS

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process")]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process" / "interpreters")]
 import guest
 import tap
 from python_ends import IN_TWO_MODULES, ORDER_COMPARED, OTHER_ORDER, PRELUDE, PROGRAMS, UNORDERED

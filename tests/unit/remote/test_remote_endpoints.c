@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "guest/connection_relay.h"
+#include "guest/channels/connection_relay.h"
 #include "pair.h"
 #include "protocol/egress_order.h"
 #include "tap_suite.h"

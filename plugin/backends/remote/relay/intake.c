@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "guest/connection_relay.h"
+#include "guest/channels/connection_relay.h"
 #include "protocol/egress_order.h"
 
 struct intake {

@@ -106,7 +106,8 @@ class Authorities:
             f"[ca]\ndefault_ca=own\n[own]\ndatabase={database}/index.txt\nserial={database}/serial\nnew_certs_dir={database}\n"
             "default_md=sha256\npolicy=any\nunique_subject=no\n[any]\ncommonName=supplied\n"
             f"[extensions]\nextendedKeyUsage={usage}\nsubjectAltName={alternative}\n")
-        certificates.openssl("req", *certificates.KEY, "-subj", "/CN=expired", "-keyout", directory / "key.pem", "-out", database / "request")
+        certificates.openssl("req", *certificates.KEY, "-subj", "/CN=expired", "-keyout", directory / "key.pem",
+                             "-out", database / "request")
         certificates.openssl("ca", "-batch", "-config", database / "ca.cnf", "-cert", ca / "ca.pem", "-keyfile", ca / "ca-key.pem",
                              "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-extensions", "extensions", "-notext",
                              "-in", database / "request", "-out", directory / "cert.pem")

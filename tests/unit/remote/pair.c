@@ -360,3 +360,28 @@ size_t count_descriptors(void)
     (void)closedir(stream);
     return count;
 }
+
+/* Without waiting, whatever the descriptor's mode is. */
+static ssize_t read_now(int fd, void *bytes, size_t capacity)
+{
+    struct pollfd entry = {.fd = fd, .events = POLLIN};
+    return poll(&entry, 1, 0) == 1 ? read(fd, bytes, capacity) : -1;
+}
+
+void hears(struct pair *pair, int fd, const char *expected)
+{
+    char bytes[256] = "";
+    size_t length = 0;
+    while (length < strlen(expected)) {
+        ssize_t count = 0;
+        PAIR_UNTIL(pair, (count = read_now(fd, bytes + length, sizeof(bytes) - 1 - length)) > 0);
+        length += (size_t)count;
+    }
+    ck_assert_str_eq(bytes, expected);
+}
+
+void ends(struct pair *pair, int fd)
+{
+    char byte;
+    PAIR_UNTIL(pair, read_now(fd, &byte, 1) == 0);
+}

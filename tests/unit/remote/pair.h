@@ -79,6 +79,9 @@ void run_make(const struct run_wish *wish, struct test_run *ret, int fds[RUN_FD_
 void run_close(struct test_run *run);
 /* Offers, sends, and waits until it has arrived: the place in pair->at_worker. */
 size_t run_begin(struct pair *pair, const struct run_wish *wish, struct test_run *ret);
+/* What a descriptor has within a minute, and its end. */
+void hears(struct pair *pair, int fd, const char *expected);
+void ends(struct pair *pair, int fd);
 void close_all(int *fds, size_t count);
 /* How many descriptors this process has open. */
 size_t count_descriptors(void);

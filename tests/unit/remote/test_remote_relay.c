@@ -46,32 +46,6 @@ static void say(int fd, const void *bytes, size_t length)
     ck_assert_int_eq(write(fd, bytes, length), (ssize_t)length);
 }
 
-/* Without waiting, whatever the descriptor's mode is. */
-static ssize_t read_now(int fd, void *bytes, size_t capacity)
-{
-    struct pollfd entry = {.fd = fd, .events = POLLIN};
-    return poll(&entry, 1, 0) == 1 ? read(fd, bytes, capacity) : -1;
-}
-
-/* What a descriptor has within a minute. */
-static void hears(int fd, const char *expected)
-{
-    char bytes[256] = "";
-    size_t length = 0;
-    while (length < strlen(expected)) {
-        ssize_t count = 0;
-        PAIR_UNTIL(&pair, (count = read_now(fd, bytes + length, sizeof(bytes) - 1 - length)) > 0);
-        length += (size_t)count;
-    }
-    ck_assert_str_eq(bytes, expected);
-}
-
-static void ends(int fd)
-{
-    char byte;
-    PAIR_UNTIL(&pair, read_now(fd, &byte, 1) == 0);
-}
-
 static bool is_quiet(int fd)
 {
     char byte;
@@ -119,23 +93,23 @@ START_TEST(a_run_has_all_its_descriptors)
     say(fds[RUN_FD_RESULTS], "results", 7);
     say(fds[RUN_FD_FILES], "files", 5);
     say(fds[RUN_FD_EVENTS], "event", 5);
-    hears(run.events, "event");
-    hears(run.output, "out");
-    hears(run.errors, "err");
-    hears(run.results, "results");
-    hears(run.files, "files");
+    hears(&pair, run.events, "event");
+    hears(&pair, run.output, "out");
+    hears(&pair, run.errors, "err");
+    hears(&pair, run.results, "results");
+    hears(&pair, run.files, "files");
     say(run.tools, "answer", 6);
-    hears(fds[RUN_FD_TOOLS], "answer");
+    hears(&pair, fds[RUN_FD_TOOLS], "answer");
     say(run.events, "c", 1);
-    hears(fds[RUN_FD_EVENTS], "c");
+    hears(&pair, fds[RUN_FD_EVENTS], "c");
     ck_assert(is_quiet(run.events));
     /* The backend's ends go, and with them the plugin's. */
     close_all(fds, RUN_FD_COUNT);
-    ends(run.output);
-    ends(run.errors);
-    ends(run.results);
-    ends(run.files);
-    ends(run.events);
+    ends(&pair, run.output);
+    ends(&pair, run.errors);
+    ends(&pair, run.results);
+    ends(&pair, run.files);
+    ends(&pair, run.events);
     ck_assert(send(run.tools, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
     run_close(&run);
     PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
@@ -151,8 +125,8 @@ START_TEST(what_the_plugin_closes_is_closed)
     begin();
     int *fds = at_worker(run_begin(&pair, &wish, &run));
     run_close(&run);
-    ends(fds[RUN_FD_EVENTS]);
-    ends(fds[RUN_FD_TOOLS]);
+    ends(&pair, fds[RUN_FD_EVENTS]);
+    ends(&pair, fds[RUN_FD_TOOLS]);
     PAIR_UNTIL(&pair, write(fds[RUN_FD_STDOUT], "x", 1) < 0);
     ck_assert_int_eq(errno, EPIPE);
     close_all(fds, RUN_FD_COUNT);
@@ -208,7 +182,7 @@ START_TEST(input_files_come_in_their_order)
         reads_file(file, text);
         close_fd(file);
     }
-    ends(fds[RUN_FD_INPUTS]);
+    ends(&pair, fds[RUN_FD_INPUTS]);
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
     end();
@@ -249,11 +223,11 @@ static void run_whole_cell(int cells, int worker_cells)
     ck_assert_int_eq(fstat(session_cell_fd(&cell, RUN_FD_STDOUT), &facts), 0);
     ck_assert_uint_eq(facts.st_mode & 0777, 0666);
     say(session_cell_fd(&cell, RUN_FD_RESULTS), "end", 3);
-    hears(results[0], "end");
+    hears(&pair, results[0], "end");
     session_cell_clear(&cell);
-    ends(out[0]);
-    ends(err[0]);
-    ends(results[0]);
+    ends(&pair, out[0]);
+    ends(&pair, err[0]);
+    ends(&pair, results[0]);
     close_fd(out[0]);
     close_fd(err[0]);
     close_fd(results[0]);
@@ -276,11 +250,11 @@ static void run_brief_cell(int cells, int worker_cells)
     ck_assert(cell.is_brief && cell.length == 5);
     say(session_cell_fd(&cell, RUN_FD_STDOUT), "text", 4);
     say(session_cell_fd(&cell, RUN_FD_RESULTS), "end", 3);
-    hears(results[0], "end");
+    hears(&pair, results[0], "end");
     char text[8];
     ck_assert_int_eq(read(out[0], text, sizeof(text)), 4); /* it was there before */
     session_cell_clear(&cell);
-    ends(err[0]);
+    ends(&pair, err[0]);
     close_fd(out[0]);
     close_fd(err[0]);
     close_fd(results[0]);
@@ -314,12 +288,12 @@ START_TEST(cells_go_through_the_socket_of_the_input)
     reads_file(got[0], "collect");
     ck_assert_uint_eq(pair.at_worker.descriptions, 1 + 20 + 1); /* all that are files */
     say(got[1], "frames", 6);
-    hears(files[0], "frames");
+    hears(&pair, files[0], "frames");
     close_all(got, 2);
-    ends(files[0]);
+    ends(&pair, files[0]);
     close_fd(files[0]);
     close_fd(TAKE_FD(run.cells));
-    ends(fds[RUN_FD_STDIN]);
+    ends(&pair, fds[RUN_FD_STDIN]);
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
     PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
@@ -337,12 +311,6 @@ static bool replace(unsigned char **bytes, size_t *length)
     return true;
 }
 
-static bool refuse(unsigned char **bytes, size_t *length)
-{
-    (void)bytes, (void)length;
-    return false;
-}
-
 START_TEST(the_worker_may_replace_a_description)
 {
     struct test_run run;
@@ -350,138 +318,6 @@ START_TEST(the_worker_may_replace_a_description)
     pair.describe = replace;
     int *fds = at_worker(run_begin(&pair, &plain, &run));
     reads_file(fds[RUN_FD_DESCRIPTION], "another");
-    close_all(fds, RUN_FD_COUNT);
-    run_close(&run);
-    end();
-}
-END_TEST
-
-START_TEST(the_worker_may_refuse_a_description)
-{
-    struct test_run run;
-    int fds[RUN_FD_COUNT];
-    begin();
-    pair.describe = refuse;
-    run.channel = pair_accept(&pair);
-    run_make(&plain, &run, fds);
-    ck_assert(link_send_run(pair.gateway, run.channel, fds));
-    ends(run.events);
-    ends(run.output);
-    PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
-    ck_assert_uint_eq(pair.at_worker.arrivals, 0);
-    ck_assert(pair.gateway && pair.worker);
-    run_close(&run);
-    /* The connection goes on. */
-    pair.describe = NULL;
-    int *others = at_worker(run_begin(&pair, &plain, &run));
-    close_all(others, RUN_FD_COUNT);
-    run_close(&run);
-    end();
-}
-END_TEST
-
-START_TEST(offers_are_refused_and_withdrawn)
-{
-    const struct remote_offer offer = {.wall_ms = 1};
-    const struct remote_answer busy = {
-        .verdict = REMOTE_BUSY, .retry_after_ms = 5, .reason = "full\n", .remedy = "wait"};
-    begin();
-    PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
-    uint32_t first = link_offer(pair.gateway, &offer);
-    PAIR_UNTIL(&pair, pair.at_worker.offers == 1);
-    link_answer(pair.worker, first, &busy);
-    link_answer(pair.worker, first, &busy);
-    PAIR_UNTIL(&pair, pair.at_gateway.answers == 1);
-    ck_assert_uint_eq(pair.at_gateway.verdict, REMOTE_BUSY);
-    ck_assert_uint_eq(pair.at_gateway.ends, 0);
-    uint32_t second = link_offer(pair.gateway, &offer);
-    link_withdraw(pair.gateway, second);
-    PAIR_UNTIL(&pair, pair.at_worker.ends == 1);
-    ck_assert_uint_eq(pair.at_worker.ended[0], second);
-    link_answer(pair.worker, second, &busy);
-    /* Answered and withdrawn at one time. */
-    uint32_t third = link_offer(pair.gateway, &offer);
-    PAIR_UNTIL(&pair, pair.at_worker.offers >= 2 &&
-                          pair.at_worker.offered[pair.at_worker.offers - 1] == third);
-    link_answer(pair.worker, third, &busy);
-    link_withdraw(pair.gateway, third);
-    uint32_t fourth = pair_accept(&pair);
-    link_withdraw(pair.gateway, fourth);
-    PAIR_UNTIL(&pair, pair.at_gateway.ends >= 1 && pair.at_worker.ends >= 2);
-    ck_assert(pair.gateway && pair.worker);
-    int fds[RUN_FD_COUNT];
-    struct test_run run;
-    run_make(&plain, &run, fds);
-    ck_assert(!link_send_run(pair.gateway, fourth, fds));
-    run_close(&run);
-    end();
-}
-END_TEST
-
-START_TEST(a_run_that_meets_its_end_on_the_way)
-{
-    const struct run_wish wish = {.description = "what to run",
-                                  .description_length = 11,
-                                  .input = "input",
-                                  .input_length = 5,
-                                  .tools = true,
-                                  .inputs = true,
-                                  .endpoints = true};
-    struct test_run run;
-    int fds[RUN_FD_COUNT];
-    begin();
-    for (size_t i = 1; i <= 3; i++) {
-        const char order = CONTROL_RUN;
-        uint32_t channel = pair_accept(&pair);
-        run_make(&wish, &run, fds);
-        int file = file_of("file");
-        ck_assert_int_eq(channel_send(run.inputs, &order, 1, &file, 1), 0);
-        close_fd(file);
-        link_withdraw(pair.worker, channel); /* before the worker hears of the run */
-        ck_assert(link_send_run(pair.gateway, channel, fds));
-        ends(run.events);
-        ends(run.output);
-        ck_assert(send(run.tools, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
-        run_close(&run);
-        PAIR_UNTIL(&pair, pair.at_gateway.ends == i && pair.at_worker.ends == i);
-        ck_assert_uint_eq(pair.at_worker.arrivals, 0);
-        ck_assert(pair.gateway && pair.worker);
-    }
-    int *given = at_worker(run_begin(&pair, &plain, &run));
-    close_all(given, RUN_FD_COUNT);
-    run_close(&run);
-    end();
-}
-END_TEST
-
-START_TEST(capacity_and_drain_are_told)
-{
-    const struct remote_offer offer = {.wall_ms = 1};
-    begin();
-    PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
-    for (uint32_t i = 1; i <= 20; i++)
-        link_send_capacity(pair.worker, &(struct remote_capacity){.runs = i, .slots = 20});
-    PAIR_UNTIL(&pair, pair.at_gateway.capacity.runs == 20);
-    ck_assert_uint_le(pair.at_gateway.capacities, 2);
-    link_send_drain(pair.worker);
-    PAIR_UNTIL(&pair, pair.at_gateway.draining);
-    ck_assert_uint_eq(link_offer(pair.gateway, &offer), 0);
-    end();
-}
-END_TEST
-
-START_TEST(a_reason_goes_with_the_end)
-{
-    struct test_run run;
-    begin();
-    int *fds = at_worker(run_begin(&pair, &plain, &run));
-    link_close(pair.worker, "the worker has had enough");
-    PAIR_UNTIL(&pair, !pair.worker && !pair.gateway);
-    ck_assert_str_eq(pair.gateway_error.message,
-                     "the worker has ended the connection: the worker has had enough");
-    ck_assert_int_eq(pair.gateway_error.code, ERROR_BACKEND_FAILED);
-    ends(run.events);
-    ends(fds[RUN_FD_EVENTS]);
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
     end();
@@ -498,10 +334,5 @@ int main(void)
     tcase_add_test(relay, input_files_come_in_their_order);
     tcase_add_test(relay, cells_go_through_the_socket_of_the_input);
     tcase_add_test(relay, the_worker_may_replace_a_description);
-    tcase_add_test(relay, the_worker_may_refuse_a_description);
-    tcase_add_test(relay, offers_are_refused_and_withdrawn);
-    tcase_add_test(relay, a_run_that_meets_its_end_on_the_way);
-    tcase_add_test(relay, capacity_and_drain_are_told);
-    tcase_add_test(relay, a_reason_goes_with_the_end);
     return run_suite("remote relay", &relay, 1);
 }

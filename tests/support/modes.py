@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process", "unprivileged" (process mode without namespaces) or
-"docker". The cases are the same; what has to be done otherwise in a mode is here, and what a mode answers otherwise is the table of
+"""The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process", "unprivileged" (process mode without namespaces),
+"docker", or "remote" with a worker beside. The cases are the same; what has to be done otherwise in a mode is here, and what a mode answers otherwise is the table of
 golden.py."""
 import contextlib
 import ctypes
@@ -46,6 +46,9 @@ ALL_THE_TIME = {"limits": {name: {"default": 300000, "max": 300000} for name in 
 
 if os.environ.get("CODE_EXECUTE_TEST_IN_LONG_FORM") and not LONG:
     tap.skip_all("these cases run in this mode another way; so too in the long form: CODE_EXECUTE_TEST_LONG=1")
+if MODE == "remote":
+    import remote_worker
+    POLICIES[MODE] = remote_worker.policy(POOL)
 if MODE == "unprivileged":
     POLICIES[MODE]["capabilities"] = json.loads((TOP / "policies" / "default.json").read_text())["capabilities"]
 if MODE == "docker":

@@ -164,5 +164,7 @@ int main(void)
     bool begun = backend.resolver && backend.loop && begin(&backend, BACKEND_CONTROL_FD, host);
     if (begun)
         serve(&backend);
+    resolver_free(backend.resolver);
+    event_loop_free(backend.loop);
     return !begun;
 }

@@ -77,7 +77,6 @@ bool link_handle(struct link *link, uint64_t now_us);
 const struct error *link_error(const struct link *link);
 /* The first of its names that was allowed; "" before the handshake is over. */
 const char *link_peer_name(const struct link *link);
-bool link_is_ready(const struct link *link);
 
 /* Gateway: offers a run. The channel's number; 0: it cannot (not ready, draining, too many). */
 uint32_t link_offer(struct link *link, const struct remote_offer *offer);

@@ -176,12 +176,17 @@ int link_fd(const struct link *link)
     return link->epoll;
 }
 
+static bool is_ready(const struct link *link)
+{
+    return connection_is_ready(link->connection);
+}
+
 uint64_t link_deadline_us(const struct link *link)
 {
     if (link->over || (link->due_first && connection_wants_more(link->connection)))
         return 0;
     uint64_t deadline_us = connection_deadline_us(link->connection);
-    bool is_first = link->capacity_due && link_is_ready(link) && link->capacity_us < deadline_us;
+    bool is_first = link->capacity_due && is_ready(link) && link->capacity_us < deadline_us;
     return is_first ? link->capacity_us : deadline_us;
 }
 
@@ -201,7 +206,7 @@ static void read_sources(struct link *link)
 static void send_capacity(struct link *link, uint64_t now_us)
 {
     unsigned char payload[REMOTE_MESSAGE_LIMIT];
-    if (!link->capacity_due || now_us < link->capacity_us || !link_is_ready(link))
+    if (!link->capacity_due || now_us < link->capacity_us || !is_ready(link))
         return;
     link->capacity_due = false;
     link->capacity_us = now_us + CAPACITY_US;
@@ -293,14 +298,9 @@ const char *link_peer_name(const struct link *link)
     return connection_peer_name(link->connection);
 }
 
-bool link_is_ready(const struct link *link)
-{
-    return connection_is_ready(link->connection);
-}
-
 uint32_t link_offer(struct link *link, const struct remote_offer *offer)
 {
-    uint32_t number = link_is_ready(link) ? run_offer(link, offer) : 0;
+    uint32_t number = is_ready(link) ? run_offer(link, offer) : 0;
     send_soon(link);
     return number;
 }
@@ -341,7 +341,7 @@ void link_send_capacity(struct link *link, const struct remote_capacity *capacit
 
 void link_send_drain(struct link *link)
 {
-    if (link_is_ready(link))
+    if (is_ready(link))
         connection_put(link->connection, REMOTE_DRAIN, 0, NULL, 0);
     send_soon(link);
 }

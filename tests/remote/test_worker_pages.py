@@ -62,7 +62,7 @@ def test_each_member_that_is_read_is_on_the_page():
 
 def test_example_of_the_page_is_right():
     page = (TOP / "docs/scale.md").read_text()
-    example = re.search(r"```json\n(.*?)```", page, re.S).group(1)
+    example = re.search(r"## A worker\n.*?```json\n(.*?)```", page, re.S).group(1)
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "worker.json"
         path.write_text(example)

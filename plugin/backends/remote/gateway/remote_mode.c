@@ -224,9 +224,6 @@ const struct sandbox_mode_row remote_mode = {
     .pool_grows = true,
     .has_parts = true,
     .no_packages = "a set of packages lies on the gateway's disk, where no worker sees it",
-    .no_endpoints =
-        "the broker of endpoints is on the gateway's machine, and the way from a worker "
-        "to it is not there yet",
     .read_options = read_section,
     .layer_remedy = remedy_for_layer,
     .write_details = write_details,

@@ -340,10 +340,11 @@ static json_t *pool_json(enum sandbox_mode mode)
                      pool_states[state], "sandboxes", rows);
 }
 
-/* A variant's backend is the one of the mode that it stands for. */
+/* A variant's backend is the one of the mode that it stands for. What works with several leaves the
+ * pools to them, and knows nothing of these. */
 static bool is_told(const struct sandbox_mode_row *row)
 {
-    return row->has_pool && !row->variant_of;
+    return row->has_pool && !row->variant_of && !row->has_parts;
 }
 
 json_t *status_pools(void)

@@ -209,6 +209,16 @@ def programs():
     return found
 
 
+def backends():
+    """The gateway's ends of the connections."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "comm").read_text() == "code-execute-re\n":
+                found.append(int(entry.name))
+    return found
+
+
 def holds(pid, canary):
     """Is it anywhere in the memory of that process?"""
     with contextlib.suppress(ProcessLookupError, FileNotFoundError), open(f"/proc/{pid}/mem", "rb") as memory:
@@ -233,6 +243,9 @@ def test_a_secret_reaches_only_the_worker_that_runs_it():
         other = two if one.metric("runs") == 1 else one
         tap.true(any(holds(pid, canary) for pid in programs()), "the program itself has it: the control")
         tap.true(not holds(other.process.pid, canary), "the other worker has it")
+        tap.true(backends(), "the gateway has a backend")
+        for process in (one.process.pid, two.process.pid, *backends()):
+            tap.eventually(lambda: not holds(process, canary), "whoever has passed it on forgets it")
         provider.cancel(77)
         running.end()
         tap.true(canary.decode() not in "".join(one.lines + two.lines), "it is in a journal")

@@ -88,6 +88,7 @@ static bool take_frames(struct connection *connection)
     connection->input_length -= at;
     if (at > 0 && connection->input_length > 0)
         memmove(connection->input, connection->input + at, connection->input_length);
+    explicit_bzero(connection->input + connection->input_length, at);
     return true;
 }
 

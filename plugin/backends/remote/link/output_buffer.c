@@ -8,9 +8,12 @@
 
 #define LEAST 32768
 
+/* What was there once is wiped. */
 static void move_to_begin(struct output_buffer *buffer)
 {
+    size_t end = buffer->begin + buffer->length;
     memmove(buffer->bytes, buffer->bytes + buffer->begin, buffer->length);
+    explicit_bzero(buffer->bytes + buffer->length, end - buffer->length);
     buffer->begin = 0;
 }
 
@@ -49,6 +52,7 @@ void output_buffer_add(struct output_buffer *buffer, size_t length)
 
 void output_buffer_skip(struct output_buffer *buffer, size_t length)
 {
+    explicit_bzero(buffer->bytes + buffer->begin, length);
     buffer->begin += length;
     buffer->length -= length;
     if (buffer->length == 0)

@@ -194,8 +194,8 @@ static bool set_rules(SSL_CTX *ssl)
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_verify);
     SSL_CTX_set_verify_depth(ssl, 4);
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
-    (void)SSL_CTX_set_options(ssl,
-                              SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+    (void)SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
+                                       SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
     (void)SSL_CTX_set_mode(ssl,
                            SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     return SSL_CTX_set_min_proto_version(ssl, TLS1_3_VERSION) == 1 &&

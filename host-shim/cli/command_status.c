@@ -59,6 +59,7 @@ static void write_summary(FILE *out, const json_t *status)
         write_line(out, "", json_object_iter_key(place));
     }
     write_pools(out, json_object_get(status, "pools"));
+    doctor_report_write_parts(out, status);
 }
 
 /* The time of a look; a terminal shows the last look only. */

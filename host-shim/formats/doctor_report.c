@@ -125,6 +125,19 @@ static void write_parts(FILE *out, const json_t *backend)
         (void)fprintf(out, "  and %lld more\n", (long long)omitted);
 }
 
+void doctor_report_write_parts(FILE *out, const json_t *status)
+{
+    size_t index = 0;
+    const json_t *backend = NULL;
+    json_array_foreach(json_object_get(status, "backends"), index, backend)
+    {
+        if (json_array_size(json_object_get(backend, "parts")) == 0)
+            continue;
+        WRITE_LINE(out, "backend ", json_member_string(backend, "name", "?"));
+        write_parts(out, backend);
+    }
+}
+
 static void write_backend(FILE *out, const json_t *backend)
 {
     bool refused = json_is_false(json_object_get(backend, "allowed"));

@@ -267,6 +267,8 @@ static bool finish_connect(struct connection *connection)
     if (error_number != 0) {
         (void)error_set_errno(&connection->error, ERROR_BACKEND_UNAVAILABLE, error_number,
                               "cannot connect");
+        error_set_hint(&connection->error, "start code-execute-worker there, and let its port "
+                                           "through; or correct its address");
         return end(connection);
     }
     connection->phase = PHASE_HANDSHAKE;

@@ -8,6 +8,7 @@ import subprocess
 from gateway import NAMESPACES, OURS, Absent
 
 RUNC = "runc"
+LOCAL = "without a worker"
 
 # The policies, as merge patches on the built-in one. Of several the first that the provider takes.
 WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
@@ -19,6 +20,8 @@ UNPRIVILEGED_WARM, UNPRIVILEGED_WARM_MANY, UNPRIVILEGED_COLD = ([{**UNPRIVILEGED
 DOCKER = {"modes": {"default": "docker", "allowed": ["docker"]}}
 DOCKER_WARM = [{**DOCKER, "pools": {"docker": {"ready": 4, "idle_ms": 60000}}}]
 DOCKER_COLD = [{**DOCKER, "pools": {"docker": {"ready": 0}}}, DOCKER]
+REMOTE_WARM = [{"pools": {"remote": {"ready": 4, "most": 4, "idle_ms": 60000}}}]
+REMOTE_COLD = [{"pools": {"remote": {"ready": 0, "most": 0}}}]
 GVISOR_WARM, GVISOR_COLD = ([{**policy[0], "docker": {"runtime": "runsc"}}] for policy in (DOCKER_WARM, DOCKER_COLD))
 
 # The view, namespaces, environment and dropped rights of process mode; seccomp, Landlock, cgroup and rlimits only ours has.
@@ -66,6 +69,10 @@ class Case:
     def is_docker(self):
         return self.name.startswith("docker-")
 
+    @property
+    def is_remote(self):
+        return self.name.startswith("remote-")
+
 
 def at_once():
     """One, eight and sixty-four callers, of threads of one gateway."""
@@ -96,6 +103,11 @@ CASES = [
     Case("unprivileged-python-cold", PYTHON, UNPRIVILEGED_COLD, beside=COLD),
     Case("unprivileged-python-throughput", PYTHON, UNPRIVILEGED_WARM_MANY, seconds=60, callers=8, each=8, pause_ms=200, beside=WARM_MANY),
     Case("unprivileged-python-cold-throughput", PYTHON, UNPRIVILEGED_COLD, callers=8, each=4, pause_ms=200, beside=COLD),
+    # Through a worker on this machine, beside a gateway that runs the same itself.
+    Case("remote-sh-warm", SH, REMOTE_WARM, beside=WARM, beside_name=LOCAL),
+    Case("remote-python-warm", PYTHON, REMOTE_WARM, seconds=40, beside=WARM, beside_name=LOCAL),
+    Case("remote-python-cold", PYTHON, REMOTE_COLD, beside=COLD, beside_name=LOCAL),
+    Case("remote-python-throughput", PYTHON, REMOTE_WARM, callers=8, each=4, pause_ms=200, beside=WARM_MANY, beside_name=LOCAL),
     # The pause lets the engine make ready what was used, so that its work for us is in nobody's figures.
     Case("docker-python-warm", PYTHON, DOCKER_WARM, seconds=60, quick_seconds=3, pause_ms=500),
     Case("docker-python-cold", PYTHON, DOCKER_COLD, seconds=60, quick_seconds=3),
@@ -108,13 +120,15 @@ CASES = [
 
 def others(case):
     """Of each: its name, its program, the arguments before the command, and the reason where there is no program."""
+    if case.is_remote:
+        return
     yield "bwrap", shutil.which("bwrap", path="/usr/bin"), BWRAP[1:], "bwrap is not installed"
     if case.beside:
         yield "sandlock", shutil.which("sandlock"), SANDLOCK, "sandlock is not in PATH (cargo install sandlock-cli)"
 
 
 def process_contestants(case):
-    """The contestants of a case of process mode, and why those that are missing are."""
+    """The contestants of a case of process mode or of a worker, and why those that are missing are."""
     command = list(case.program.command)
     if not os.access(command[0], os.X_OK):
         raise Absent(f"{command[0]} is not installed")
@@ -124,7 +138,7 @@ def process_contestants(case):
     request = {"language": case.program.language, "code": case.program.code}
     contestants = [{"name": OURS, "request": request}]
     if case.beside:
-        contestants.append({"name": NAMESPACES, "request": request})
+        contestants.append({"name": case.beside_name, "request": request})
     contestants.append({"name": "bare", "argv": command})
     absent = {}
     for name, program, arguments, missing in others(case):

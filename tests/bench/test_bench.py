@@ -101,12 +101,20 @@ def test_rounds_are_told_by_the_ratios_that_half_of_them_have():
 
 
 def test_cases_without_namespaces_have_all_others_beside_them():
-    for case in (case for case in cases.CASES if not case.is_docker):
+    for case in (case for case in cases.CASES if not case.is_docker and not case.is_remote):
         is_one = case.name.startswith("unprivileged-")
         tap.equal({name for name, *_ in cases.others(case)}, {"bwrap", "sandlock"} if is_one else {"bwrap"}, case.name)
         if case.program is cases.SH:
             names = [contestant["name"] for contestant in cases.process_contestants(case)[0]]
             tap.equal(names[:3 if is_one else 2], [OURS, NAMESPACES, "bare"] if is_one else [OURS, "bare"], case.name)
+
+
+def test_cases_of_a_worker_have_the_same_without_one_beside_them():
+    remote = [case for case in cases.CASES if case.is_remote]
+    tap.true(remote, "there is one")
+    for case in remote:
+        names = [contestant["name"] for contestant in cases.process_contestants(case)[0]]
+        tap.equal(names, [OURS, cases.LOCAL, "bare"], case.name)
 
 
 def test_a_contestant_with_other_output_fails():

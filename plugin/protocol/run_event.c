@@ -53,7 +53,7 @@ static const struct wire_field fields[] = {
     NUMBER(failure, RUN_FAILURE_COUNT - 1),
     NUMBER(failed_layer, LAYER_COUNT - 1),
     NUMBER(problem_code, ERROR_CODE_COUNT - 1),
-    NUMBER(retry_after_ms, INT64_MAX),
+    NUMBER(retry_after_ms, RUN_RETRY_AFTER_LIMIT),
     NUMBER(error_number, UINT32_MAX),
     NUMBER(swept, UINT32_MAX),
     NUMBER(unswept, UINT32_MAX),

@@ -15,6 +15,7 @@
 #define PROTOCOL_VERSION        22
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
+#define RUN_RETRY_AFTER_LIMIT   3600000 /* milliseconds: no longer is anybody told to wait */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
 #define RUN_CAUSES(X)                         \

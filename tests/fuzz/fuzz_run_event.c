@@ -49,6 +49,7 @@ static bool is_good(const struct run_event *event)
            event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
            event->failed_layer < LAYER_COUNT && event->problem_code < ERROR_CODE_COUNT &&
            event->preparation < PREPARATION_COUNT && event->first_pid >= 0 &&
+           event->retry_after_ms <= RUN_RETRY_AFTER_LIMIT &&
            (event->isolation.applied | event->isolation.missing) <= LAYERS_ALL &&
            event->usage.wall_us <= INT64_MAX && figure_is_good(event->usage.user_us) &&
            figure_is_good(event->usage.system_us) &&
@@ -110,7 +111,7 @@ static void try_made(const uint8_t *data, size_t size)
         return;
     check(&decoded);
     MUST(decoded.type == made.type && decoded.exit_code == made.exit_code);
-    MUST(decoded.origin == made.origin);
+    MUST(decoded.origin == made.origin && decoded.retry_after_ms == made.retry_after_ms);
     MUST(decoded.details.length == made.details.length &&
          memcmp(decoded.details.bytes, made.details.bytes, made.details.length) == 0);
     MUST(strcmp(decoded.message, made.message) == 0 && strcmp(decoded.groups, made.groups) == 0);

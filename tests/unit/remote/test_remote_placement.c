@@ -106,6 +106,12 @@ START_TEST(all_busy_names_the_least_time)
     event = failure_of(&placing, 3, "w: refused");
     ck_assert_uint_eq(event.problem_code, ERROR_TOO_MANY_REQUESTS);
     ck_assert_uint_eq(event.retry_after_ms, 300);
+    /* A worker's word is not taken for more than the plugin takes. */
+    const struct remote_answer never = {.verdict = REMOTE_BUSY, .retry_after_ms = UINT64_MAX};
+    struct placing alone = {.asked_count = 0};
+    placing_declined(&alone, &never);
+    placing_fail(&alone, 1, "", &event);
+    ck_assert_uint_eq(event.retry_after_ms, RUN_RETRY_AFTER_LIMIT);
 }
 END_TEST
 

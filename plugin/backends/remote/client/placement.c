@@ -86,6 +86,15 @@ static void set_problem(struct run_event *event, enum error_code code, const cha
     (void)snprintf(event->remedy, sizeof(event->remedy), "%s", remedy);
 }
 
+/* As the workers say, within what the plugin takes. */
+static uint64_t retry_after_ms(const struct placing *placing)
+{
+    if (placing->retry_after_ms == 0)
+        return DEFAULT_RETRY_MS;
+    return placing->retry_after_ms < RUN_RETRY_AFTER_LIMIT ? placing->retry_after_ms
+                                                           : RUN_RETRY_AFTER_LIMIT;
+}
+
 void placing_fail(const struct placing *placing, size_t workers, const char *unreachable,
                   struct run_event *event)
 {
@@ -94,8 +103,7 @@ void placing_fail(const struct placing *placing, size_t workers, const char *unr
         (void)snprintf(text, sizeof(text),
                        "too many runs: each of the %zu workers that answer is busy", placing->busy);
         set_problem(event, ERROR_TOO_MANY_REQUESTS, text, error_code_hint(ERROR_TOO_MANY_REQUESTS));
-        event->retry_after_ms =
-            placing->retry_after_ms > 0 ? placing->retry_after_ms : DEFAULT_RETRY_MS;
+        event->retry_after_ms = retry_after_ms(placing);
     } else if (placing->refused > 0) {
         (void)snprintf(text, sizeof(text), "no worker takes the run: %s", placing->reason);
         set_problem(event, ERROR_BACKEND_UNAVAILABLE, text,

@@ -78,6 +78,21 @@ static uint64_t layers_of(const struct run *run)
     return given | (run->engine->facts.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
 }
 
+/* Guest and engine must both say that it is gVisor's: its containers have no filter of the engine,
+ * and what a container may read of Linux' log can be anybody's. */
+static bool check_kernel(struct run *run, bool is_gvisor)
+{
+    struct engine_fault fault;
+    if (is_gvisor == engine_facts_runtime_is_gvisor(&run->engine->facts, run->options.runtime))
+        return true;
+    engine_fault_set(
+        &fault, ENGINE_PROBLEM_ALTERED,
+        is_gvisor ? "the container's kernel is gVisor's, and its runtime is not by name and path"
+                  : "the runtime is gVisor's by its name, and the container's kernel is not");
+    run_fail_engine(run, &fault);
+    return false;
+}
+
 static void check_layers(struct run *run)
 {
     uint64_t applied = layers_of(run);
@@ -91,12 +106,8 @@ static void check_layers(struct run *run)
         run_fail_engine(run, &fault);
         return;
     }
-    if (!is_gvisor && engine_facts_runtime_is_gvisor(&run->engine->facts, run->options.runtime)) {
-        engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
-                         "the runtime is gVisor's by its name, and the container's kernel is not");
-        run_fail_engine(run, &fault);
+    if (!check_kernel(run, is_gvisor))
         return;
-    }
     engine_report_note_kernel(is_gvisor ? GUEST_KERNEL_GVISOR : GUEST_KERNEL_LINUX,
                               &run->event.details);
     run->event.origin = run->container->warm ? SANDBOX_READY : SANDBOX_NEW;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/json.h"
@@ -15,17 +16,15 @@
 /* The provider's, where a person can type it and the store has room for it. */
 static const char *usable_id(const char *id)
 {
-    static const char taken[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    size_t length = strlen(id);
-    bool usable = length >= LEAST_ID && length <= APPROVAL_STORE_ID && id[0] != '-' &&
-                  strspn(id, taken) == length;
+    bool usable = strlen(id) >= LEAST_ID && id[0] != '-' &&
+                  ascii_consists_of(id, APPROVAL_STORE_ID, ASCII_ALPHANUMERIC "._-");
     return usable ? id : NULL;
 }
 
 bool approval_subject_of(const json_t *request, struct approval_subject *ret)
 {
     const char *hash = json_member_string(request, "request_sha256", "");
-    if (!hex_is(hash, SHA256_HEX))
+    if (!ascii_is_hex(hash, SHA256_HEX))
         return false;
     ret->request_sha256 = hash;
     ret->principal = json_member_string(request, "principal", NULL);

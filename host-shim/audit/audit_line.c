@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 
@@ -167,7 +168,7 @@ static bool check_signature(const char *line, size_t length, const struct audit_
 static bool copy_hex(const json_t *object, const char *name, char *ret, size_t digits)
 {
     const char *text = json_member_string(object, name, "");
-    if (!hex_is(text, digits))
+    if (!ascii_is_hex(text, digits))
         return false;
     memcpy(ret, text, digits + 1);
     return true;

@@ -21,11 +21,6 @@ void hex_write(const void *bytes, size_t length, char *ret_hex)
     ret_hex[2 * length] = '\0';
 }
 
-bool hex_is(const char *text, size_t digits)
-{
-    return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
-}
-
 bool hex_differs(const char *left, const char *right, size_t length)
 {
     unsigned difference = 0;

@@ -11,8 +11,6 @@
 
 /* length bytes become twice as many digits, with a NUL behind them. */
 void hex_write(const void *bytes, size_t length, char *ret_hex);
-/* Is the text that many lower-case digits, and nothing else? */
-bool hex_is(const char *text, size_t digits);
 /* In constant time. */
 bool hex_differs(const char *left, const char *right, size_t length);
 /* An even number of random digits, at most SHA256_HEX, with a NUL behind them; false leaves errno.

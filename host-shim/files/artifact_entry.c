@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
@@ -23,7 +24,7 @@ static bool take_id(const char *text, size_t length, char ret[ARTIFACT_ID_SIZE])
         return false;
     memcpy(id, text, length);
     id[length] = '\0';
-    if (!hex_is(id, ARTIFACT_ID_DIGITS))
+    if (!ascii_is_hex(id, ARTIFACT_ID_DIGITS))
         return false;
     memcpy(ret, id, sizeof(id));
     return true;
@@ -66,8 +67,7 @@ static const char *path_of_uri(const char *path)
 /* RFC 3986: what is neither unreserved nor a slash is written as its bytes. */
 static json_t *make_uri(const char *id, const char *path)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789-._~/";
+    static const char plain[] = ASCII_ALPHANUMERIC "-._~/";
     CLEANUP_FREE char *uri = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&uri, &size);

@@ -4,12 +4,13 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "formats/schema_subset.h"
 
-#define FIRST_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-#define LETTERS       FIRST_LETTERS "0123456789-"
+#define FIRST_LETTERS ASCII_LETTERS "_"
+#define LETTERS       FIRST_LETTERS ASCII_DIGITS "-"
 /* OpenAI refuses the whole request above it ("string_above_max_length"). */
 #define LONGEST_OPENAI_DESCRIPTION 1024u
 #define LONGEST_NAME               128u

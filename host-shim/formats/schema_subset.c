@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 
@@ -200,11 +201,8 @@ static bool make_nullable(struct rewriting *rewriting, json_t *schema)
 
 static bool is_property_name(const struct rewriting *rewriting, const char *name)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_.-";
-    size_t length = strlen(name);
     return rewriting->subset != SCHEMA_SUBSET_ANTHROPIC ||
-           (length > 0 && length <= LONGEST_PROPERTY && strspn(name, letters) == length);
+           ascii_consists_of(name, LONGEST_PROPERTY, ASCII_ALPHANUMERIC "_.-");
 }
 
 static json_t *rewrite_property(struct rewriting *rewriting, const char *name, const json_t *schema,

@@ -7,6 +7,7 @@
 
 #include "approval/approval.h"
 #include "approval/approval_grants.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/deadline.h"
@@ -267,7 +268,7 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
         return;
     }
     const char *request_sha256 = json_member_string(request, "request_sha256", "");
-    if (!hex_is(request_sha256, SHA256_HEX)) {
+    if (!ascii_is_hex(request_sha256, SHA256_HEX)) {
         console_log_notice("denied: the provider's approval request has no request_sha256");
         return;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 
@@ -241,7 +242,7 @@ static bool set_head(const struct option_row *row, struct options *options, cons
                      struct failure *failure)
 {
     (void)row;
-    if (strlen(value) != 64 || strspn(value, "0123456789abcdef") != 64)
+    if (!ascii_is_hex(value, 64))
         return failure_usage(failure, "%s must be the sha256 of a record", "--head");
     options->audit.head = value;
     return true;

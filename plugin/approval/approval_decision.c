@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "json/json_input.h"
@@ -64,9 +65,8 @@ static void copy_text(const char *text, char ret[APPROVAL_TEXT_LIMIT])
 /* An id that a person can type after "toolhost approvals revoke". */
 static bool read_id(const char *id, char ret[APPROVAL_ID_LENGTH + 1])
 {
-    static const char taken[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t length = strlen(id);
-    if (length > APPROVAL_ID_LENGTH || strspn(id, taken) != length)
+    if (length > APPROVAL_ID_LENGTH || strspn(id, ASCII_ALPHANUMERIC "._-") != length)
         return false;
     memcpy(ret, id, length + 1);
     return true;

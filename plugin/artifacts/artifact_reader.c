@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "base/utf8.h"
 #include "base/write_fully.h"
 #include "protocol/run_description.h"
@@ -300,7 +302,7 @@ static bool names_file(const struct artifact_reader *reader)
     memcpy(path, &reader->payload[FILE_FRAME_FIXED], length);
     path[length] = '\0';
     return reader->payload[8] < FILE_CHANGE_COUNT && strlen(path) == length &&
-           run_path_stays_below(path);
+           path_stays_below(path);
 }
 
 /* A file that is announced must fit into what is left. */
@@ -318,7 +320,7 @@ static bool has_hash(const struct artifact_reader *reader)
     char hash[FILE_FRAME_HASH + 1];
     memcpy(hash, &reader->payload[1], FILE_FRAME_HASH);
     hash[FILE_FRAME_HASH] = '\0';
-    return strspn(hash, "0123456789abcdef") == FILE_FRAME_HASH;
+    return ascii_is_hex(hash, FILE_FRAME_HASH);
 }
 
 static bool take_frame(struct artifact_reader *reader)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "policy/policy_parse.h"
 #include "request/request.h"
@@ -95,7 +96,7 @@ const struct context_file *context_find_file(const struct call_context *context,
 static bool take_hex(const char **next, size_t digits, bool may_be_zero)
 {
     const char *field = *next;
-    if (strspn(field, "0123456789abcdef") != digits)
+    if (strspn(field, ASCII_LOWER_HEX) != digits)
         return false;
     *next = field + digits;
     return may_be_zero || strspn(field, "0") < digits;

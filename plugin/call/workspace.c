@@ -5,17 +5,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-static bool is_below(const char *path, const char *directory)
-{
-    size_t length = strlen(directory);
-    return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
-}
+#include "base/path_form.h"
 
 static bool is_allowed(const struct policy *policy, const char *path)
 {
     for (char **directory = policy->workspaces; *directory; directory++)
-        if (is_below(path, *directory))
+        if (path_is_within(path, *directory))
             return true;
     return false;
 }

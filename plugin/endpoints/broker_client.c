@@ -17,7 +17,7 @@
 #include "base/lock.h"
 #include "program/backend_program.h"
 #include "protocol/channel.h"
-#include "protocol/egress_event.h"
+#include "protocol/orders/egress_event.h"
 
 #define PROGRAM           "code-execute-egress"
 #define REGISTER_LIMIT_MS 10000

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "endpoints/network_log.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 /* The gateway's ends of one run's registration. */
 struct broker_run {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "protocol/egress_event.h"
+#include "protocol/orders/egress_event.h"
 #include "json/json_text.h"
 
 struct network_log {

@@ -5,32 +5,18 @@
 #include <string.h>
 #include <strings.h>
 
-/* isalnum() follows the host's locale. */
-static bool is_alphanumeric(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-static bool consists_of(const char *text, size_t limit, const char *others)
-{
-    size_t length = strlen(text);
-    if (length == 0 || length > limit)
-        return false;
-    for (; *text; text++)
-        if (!is_alphanumeric(*text) && !strchr(others, *text))
-            return false;
-    return true;
-}
+#include "base/ascii.h"
 
 bool package_name_is_valid(const char *name)
 {
-    return consists_of(name, PACKAGE_NAME_LIMIT, "._-+@/") && name[0] != '.' && name[0] != '-';
+    return ascii_consists_of(name, PACKAGE_NAME_LIMIT, ASCII_ALPHANUMERIC "._-+@/") &&
+           name[0] != '.' && name[0] != '-';
 }
 
 /* As PEP 440 and semver have them. */
 static bool version_is_valid(const char *version)
 {
-    return consists_of(version, PACKAGE_VERSION_LIMIT, ".!+-_~");
+    return ascii_consists_of(version, PACKAGE_VERSION_LIMIT, ASCII_ALPHANUMERIC ".!+-_~");
 }
 
 /* false where it has no room. */

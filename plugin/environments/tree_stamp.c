@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 static bool add_entry(void *user, const struct tree_entry *entry, struct error *error)
@@ -57,7 +58,7 @@ bool tree_stamp_recorded(int directory, char ret[SHA256_TEXT_LENGTH + 1])
         line[SHA256_TEXT_LENGTH] != '\n')
         return false;
     line[SHA256_TEXT_LENGTH] = '\0';
-    if (strspn(line, "0123456789abcdef") != SHA256_TEXT_LENGTH)
+    if (!ascii_is_hex(line, SHA256_TEXT_LENGTH))
         return false;
     memcpy(ret, line, SHA256_TEXT_LENGTH + 1);
     return true;

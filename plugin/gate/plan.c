@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "base/string_list.h"
 #include "call/call_limits.h"
 #include "gate/choice/package_plan.h"
@@ -24,12 +25,6 @@ static bool prepare(struct call *call)
     return call->environment ? package_plan_prepare(call)
                              : preparation_fill(&call->language->preparation, &call->request,
                                                 call->language->file, description);
-}
-
-static bool stands_in_place_of(const char *path, const char *file)
-{
-    size_t length = strlen(file);
-    return strncmp(path, file, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
 static bool describe_request_file(const struct request_file *file, struct run_file *ret)
@@ -58,7 +53,7 @@ static bool add_files(struct call *call, struct error *error)
     }
     for (size_t i = 0; copied && i < request->file_count; i++) {
         const struct request_file *file = &request->files[i];
-        if (stands_in_place_of(file->path, program)) {
+        if (path_is_within(file->path, program)) {
             error_set(error, ERROR_INVALID_INPUT,
                       "request: /files/%zu/path: %s is the program's own file", i, program);
             return false;

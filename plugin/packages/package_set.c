@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/trusted_file.h"
 #include "vocabulary/language.h"
@@ -159,9 +160,7 @@ static bool find_images(const struct policy_environment *environment, enum sandb
 static bool is_set_name(const char *name)
 {
     size_t length = strlen(SET_PREFIX);
-    return strncmp(name, SET_PREFIX, length) == 0 &&
-           strspn(name + length, "0123456789abcdef") == SHA256_HEX_LENGTH &&
-           name[length + SHA256_HEX_LENGTH] == '\0';
+    return strncmp(name, SET_PREFIX, length) == 0 && ascii_is_hex(name + length, SHA256_HEX_LENGTH);
 }
 
 /* What the last build has made. */

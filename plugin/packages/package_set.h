@@ -23,7 +23,7 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
-#include "protocol/package_order.h"
+#include "protocol/orders/package_order.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/canonical.h"
 

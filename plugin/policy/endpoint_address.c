@@ -9,15 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define LABEL_LIMIT 63 /* RFC 1035 */
 #define NAME_LIMIT  253
 
-#define DIGITS         "0123456789"
-#define LETTERS        "abcdefghijklmnopqrstuvwxyz"
-#define NAME_BYTES     LETTERS DIGITS "-"
-#define PATH_BYTES     LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "._~!$&'()+,=:-"
+#define NAME_BYTES     ASCII_LOWER ASCII_DIGITS "-"
+#define PATH_BYTES     ASCII_ALPHANUMERIC "._~!$&'()+,=:-"
 #define HTTP_PORT      80
 #define HTTPS_PORT     443
 #define PORT_MOST      65535
@@ -40,8 +39,8 @@ static bool fail(struct reader *reader, const char *words)
 static bool is_number(const char *label, size_t length)
 {
     if (length >= 2 && label[0] == '0' && label[1] == 'x')
-        return strspn(label + 2, DIGITS "abcdef") >= length - 2;
-    return strspn(label, DIGITS) >= length;
+        return strspn(label + 2, ASCII_LOWER_HEX) >= length - 2;
+    return strspn(label, ASCII_DIGITS) >= length;
 }
 
 static bool read_label(struct reader *reader, size_t *ret_length)
@@ -142,7 +141,7 @@ static bool take_address(struct reader *reader, int family, size_t length)
 static bool looks_like_ipv4(const char *host)
 {
     size_t length = strspn(host, NAME_BYTES ".");
-    return length > 0 && strspn(host, DIGITS ".") == length;
+    return length > 0 && strspn(host, ASCII_DIGITS ".") == length;
 }
 
 static bool read_host(struct reader *reader, struct endpoint_address *address)
@@ -157,7 +156,7 @@ static bool read_host(struct reader *reader, struct endpoint_address *address)
         reader->at++;
         address->is_local_only = true;
     } else if (looks_like_ipv4(reader->at)) {
-        if (!take_address(reader, AF_INET, strspn(reader->at, DIGITS ".")))
+        if (!take_address(reader, AF_INET, strspn(reader->at, ASCII_DIGITS ".")))
             return false;
         address->is_local_only = true;
     } else {
@@ -170,7 +169,7 @@ static bool read_host(struct reader *reader, struct endpoint_address *address)
 
 static bool read_port(struct reader *reader, unsigned long *ret)
 {
-    size_t length = strspn(reader->at, DIGITS);
+    size_t length = strspn(reader->at, ASCII_DIGITS);
     unsigned long port = length <= PORT_DIGITS ? strtoul(reader->at, NULL, 10) : 0;
     if (length == 0 || reader->at[0] == '0' || port == 0 || port > PORT_MOST)
         return fail(reader, "has a port that is not a decimal number from 1 to 65535");

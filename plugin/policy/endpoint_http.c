@@ -5,12 +5,10 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
-#define DIGITS     "0123456789"
-#define LOWER      "abcdefghijklmnopqrstuvwxyz"
-#define UPPER      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define PATH_BYTES LOWER UPPER DIGITS "._~!$&'()*+,=:@[]-"
+#define PATH_BYTES ASCII_ALPHANUMERIC "._~!$&'()*+,=:@[]-"
 
 static bool is_one_of(const char *const *list, const char *text)
 {
@@ -32,8 +30,8 @@ const char *endpoint_method_check(const char *method)
 /* %XX in capital letters; how many bytes it takes, 0: it is none. */
 static size_t escape_length(const char *text)
 {
-    return text[0] == '%' && text[1] != '\0' && strchr(DIGITS "ABCDEF", text[1]) &&
-                   text[2] != '\0' && strchr(DIGITS "ABCDEF", text[2])
+    return text[0] == '%' && text[1] != '\0' && strchr(ASCII_DIGITS "ABCDEF", text[1]) &&
+                   text[2] != '\0' && strchr(ASCII_DIGITS "ABCDEF", text[2])
                ? 3
                : 0;
 }
@@ -104,7 +102,7 @@ static const char *const kept[] = {
 const char *endpoint_header_check(const char *name)
 {
     static const char *const families[] = {"proxy-", "x-forwarded-"};
-    size_t length = strspn(name, LOWER DIGITS "-");
+    size_t length = strspn(name, ASCII_LOWER ASCII_DIGITS "-");
     if (length == 0 || name[length] != '\0' || name[0] == '-' || length > ENDPOINT_HEADER_LIMIT)
         return "must be the name of a header: a-z, 0-9 and \"-\", at most 64 bytes";
     for (size_t i = 0; i < COUNT_OF(families); i++)
@@ -131,7 +129,7 @@ const char *endpoint_header_value_check(const char *value)
 
 const char *endpoint_parameter_check(const char *name)
 {
-    size_t length = strspn(name, LOWER UPPER DIGITS "._~-");
+    size_t length = strspn(name, ASCII_ALPHANUMERIC "._~-");
     return length > 0 && length <= ENDPOINT_HEADER_LIMIT && name[length] == '\0'
                ? NULL
                : "must be the name of a parameter: letters, digits and any of ._~-, at most 64 "

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "policy/policy_content.h"
 #include "policy/policy_rules.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 #include "protocol/run_description.h"
 #include "vocabulary/endpoint.h"
 #include "vocabulary/sandbox_mode.h"

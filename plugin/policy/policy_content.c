@@ -99,7 +99,7 @@ static bool read_argv(const struct json_place *place, json_t *value, void *objec
     struct content_outsider *command = object;
     struct json_place program = json_place_item(place, 0);
     return policy_read_strings(place, value, 1, NULL, &command->argv) &&
-           path_check_absolute(&program, command->argv[0]);
+           json_check_absolute_path(&program, command->argv[0]);
 }
 
 #undef AT

@@ -232,7 +232,7 @@ static bool read_ca(const struct json_place *place, json_t *value, const struct 
     const char *path;
     (void)member;
     return json_read_string(place, value, 1, PATH_LIMIT, &path) &&
-           path_check_absolute(place, path) && load_ca(place, path, target);
+           json_check_absolute_path(place, path) && load_ca(place, path, target);
 }
 
 static void clear_bytes(const struct json_member *member, void *target)

@@ -51,7 +51,7 @@ static bool read_language(const struct json_place *place, json_t *value, void *o
 
 static const struct json_member members[] = {
     {"language", .read = read_language},
-    {"lock", &member_text, AT(lock), 1, PATH_LIMIT, .check = path_check_absolute},
+    {"lock", &member_text, AT(lock), 1, PATH_LIMIT, .check = json_check_absolute_path},
     {"description", &member_text, AT(description), 0, DESCRIPTION_LIMIT, .optional = true,
      .check = json_check_no_control},
     {"prepare", &policy_strings, AT(prepare), .optional = true, .check = check_module},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "policy/policy_parse.h"
@@ -130,6 +131,5 @@ bool policy_image_is_settled(const struct policy *policy, const char *image)
     if (!digest)
         return !policy->images.require_digest;
     char first[2] = {digest[0], '\0'};
-    return strlen(digest) == DIGEST_LENGTH && strspn(digest, "0123456789abcdef") == DIGEST_LENGTH &&
-           strspn(digest, first) != DIGEST_LENGTH;
+    return ascii_is_hex(digest, DIGEST_LENGTH) && strspn(digest, first) != DIGEST_LENGTH;
 }

@@ -91,7 +91,7 @@ static bool read_files(const struct json_place *place, json_t *value, void *obje
         if (length == 0 || length > REQUEST_PATH_LIMIT)
             return json_place_refuse(&member, "a file's path must be of 1 to %d bytes",
                                      REQUEST_PATH_LIMIT);
-        if (!path_check_relative(&member, path) ||
+        if (!json_check_relative_path(&member, path) ||
             !policy_sha256.read(&member, content, NULL, hash))
             return false;
         if (!append_pair(&inputs->files, hash, ' ', path))

@@ -115,7 +115,7 @@ static bool read_process_isolation(const struct json_place *place, json_t *value
 
 static bool check_scratch_directory(const struct json_place *place, const char *path)
 {
-    return path[0] == '\0' || path_check_absolute(place, path);
+    return path[0] == '\0' || json_check_absolute_path(place, path);
 }
 
 const struct json_member policy_process_members[] = {

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "base/string_list.h"
 #include "protocol/checkpoint.h"
 #include "protocol/layers.h"
@@ -32,14 +34,12 @@
 bool policy_check_view_path(const struct json_place *place, const char *path)
 {
     static const char *const made_by_sandbox[] = {"/proc", "/sys", "/dev"};
-    if (!path_check_absolute(place, path))
+    if (!json_check_absolute_path(place, path))
         return false;
     if (path[1] == '\0')
         return json_place_refuse(place, "the root directory cannot be shown");
     for (size_t i = 0; i < COUNT_OF(made_by_sandbox); i++) {
-        size_t length = strlen(made_by_sandbox[i]);
-        if (strncmp(path, made_by_sandbox[i], length) == 0 &&
-            (path[length] == '\0' || path[length] == '/'))
+        if (path_is_within(path, made_by_sandbox[i]))
             return json_place_refuse(place, "the host's %s is never shown", made_by_sandbox[i]);
     }
     return true;
@@ -47,12 +47,10 @@ bool policy_check_view_path(const struct json_place *place, const char *path)
 
 bool policy_is_plain_name(const char *name, const char *others)
 {
-    static const char alphanumeric[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     if (name[0] == '.' || name[0] == '-')
         return false;
     while (*name != '\0') {
-        if (!strchr(alphanumeric, *name) && !strchr(others, *name))
+        if (!ascii_is_alphanumeric(*name) && !strchr(others, *name))
             return false;
         name++;
     }
@@ -279,7 +277,7 @@ const struct json_member policy_members[] = {
     {"tools", &member_object, .members = policy_tools_members},
     {"pools", .read = policy_read_pools},
     {"outer_uids", .read = read_outer_uids},
-    {"runtime_path", &policy_strings, AT(runtime_path), 1, .check = path_check_absolute},
+    {"runtime_path", &policy_strings, AT(runtime_path), 1, .check = json_check_absolute_path},
     {"view", &member_object, .members = view},
     {"environment", &policy_environment, AT(environment)},
     {"environment_without_network", &policy_environment, AT(environment_without_network),

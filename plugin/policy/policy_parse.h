@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 #include "policy/policy.h"
-#include "vocabulary/path.h"
 #include "json/json_members.h"
+#include "json/json_path.h"
 
 #define POLICY_STRING_LIMIT 4096 /* bytes of a path, an argument, a value */
 #define POLICY_LIST_LIMIT   256  /* members of a list */

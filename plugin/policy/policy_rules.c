@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "policy/policy_parse.h"
@@ -18,8 +19,7 @@
 
 bool policy_check_sha256(const struct json_place *place, const char *text)
 {
-    return (strlen(text) == SHA256_HEX_LENGTH &&
-            strspn(text, "0123456789abcdef") == SHA256_HEX_LENGTH) ||
+    return ascii_is_hex(text, SHA256_HEX_LENGTH) ||
            json_place_refuse(place, "must be a SHA-256 of 64 lower-case hexadecimal digits");
 }
 

@@ -87,7 +87,7 @@ static bool read_argv(const struct json_place *place, json_t *value, void *objec
     struct json_place program = json_place_item(place, 0);
     if (string_list_count(provider->argv) > ARGUMENTS_LIMIT)
         return json_place_refuse(place, "must have at most %d members", ARGUMENTS_LIMIT);
-    if (!path_check_absolute(&program, provider->argv[0]))
+    if (!json_check_absolute_path(&program, provider->argv[0]))
         return false;
     return string_list_contains(provider->argv + 1, SECRET_NAME_PLACEHOLDER) ||
            json_place_refuse(place, "must have the argument \"" SECRET_NAME_PLACEHOLDER "\"");
@@ -118,13 +118,13 @@ static const char *const provider_types[] = {
 static const struct json_member systemd_members[] = {
     TYPE,
     {"directory", &member_text, AT(directory), 1, PATH_LIMIT, .optional = true,
-     .check = path_check_absolute},
+     .check = json_check_absolute_path},
     {0},
 };
 
 static const struct json_member files_members[] = {
     TYPE,
-    {"directory", &member_text, AT(directory), 1, PATH_LIMIT, .check = path_check_absolute},
+    {"directory", &member_text, AT(directory), 1, PATH_LIMIT, .check = json_check_absolute_path},
     {"shared", &member_boolean, AT(shared), .optional = true},
     {"links", &member_boolean, AT(links), .optional = true},
     {0},

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "checkpoint.h"
 #include "file_frames.h"
 #include "run_event.h"
@@ -150,7 +152,7 @@ unsigned char *run_description_encode(const struct run_description *description,
 
 static bool is_hash(const char *text)
 {
-    return strlen(text) == RUN_HASH_LENGTH && strspn(text, "0123456789abcdef") == RUN_HASH_LENGTH;
+    return ascii_is_hex(text, RUN_HASH_LENGTH);
 }
 
 /* One with a hash is by reference. */
@@ -168,7 +170,7 @@ static void get_file(struct wire_reader *reader, struct run_file *file)
     } else {
         reader->failed = true;
     }
-    if (file->path && !run_path_stays_below(file->path))
+    if (file->path && !path_stays_below(file->path))
         reader->failed = true;
 }
 
@@ -215,9 +217,8 @@ static bool packages_are_acceptable(const struct run_packages *packages)
 /* The checks that concern more than one member. */
 static bool is_acceptable(const struct run_description *description)
 {
-    return strspn(description->run_id, "0123456789abcdef") == RUN_ID_LENGTH &&
-           description->argv[0] && description->argv[0][0] &&
-           description->private_file_count <= description->file_count &&
+    return ascii_is_hex(description->run_id, RUN_ID_LENGTH) && description->argv[0] &&
+           description->argv[0][0] && description->private_file_count <= description->file_count &&
            packages_are_acceptable(&description->packages) &&
            preparation_is_acceptable(description);
 }

@@ -71,10 +71,6 @@ struct run_file {
 
 #define RUN_FILE_PATH_LIMIT 4095 /* bytes */
 
-/* A relative path, without an empty, "." or ".." part: the path can only name something
- * below a directory, as that of a file must. */
-bool run_path_stays_below(const char *path);
-
 /* When a missing image is fetched. */
 enum run_pull {
     RUN_PULL_NEVER,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
@@ -111,8 +112,7 @@ static size_t encode_json(const unsigned char *value, size_t length, const struc
 static size_t encode_percent(const unsigned char *value, size_t length,
                              const struct percent_style *style, char *text)
 {
-    static const char unreserved[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    static const char unreserved[] = ASCII_ALPHANUMERIC "-._~";
     size_t size = 0;
     for (size_t i = 0; i < length; i++) {
         if (is_one_of(value[i], unreserved) || is_one_of(value[i], style->plain)) {

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "request/request_fields.h"
-#include "vocabulary/path.h"
+#include "json/json_path.h"
 
 /* The array under construction; count grows with each whole file, so that a half-built array can be
  * freed. */
@@ -153,8 +153,8 @@ static bool read_file(const struct json_place *place, json_t *object, struct fil
     struct json_place path_place = json_place_named(place, "path");
     if (!json_read_string(&path_place, json_object_get(object, "path"), 1, REQUEST_PATH_LIMIT,
                           &path) ||
-        !path_check_relative(&path_place, path) || !check_collisions(&path_place, array, path) ||
-        !read_source(place, object, file))
+        !json_check_relative_path(&path_place, path) ||
+        !check_collisions(&path_place, array, path) || !read_source(place, object, file))
         return false;
     file->path = copy_bytes(path, strlen(path));
     array->count++; /* also without a path: the content is the array's to free */

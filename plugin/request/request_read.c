@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "base/string_list.h"
 #include "protocol/run_description.h"
 #include "request/request_files.h"
@@ -143,7 +144,7 @@ bool request_read_stdin(const struct json_place *place, json_t *value,
 /* The matcher takes any text; these would match no file. */
 static bool check_pattern(const struct json_place *place, const char *pattern)
 {
-    return run_path_stays_below(pattern) ||
+    return path_stays_below(pattern) ||
            json_place_refuse(place, "must be relative, without an empty, \".\" or \"..\" part");
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 /* The text before and after the name. */
@@ -26,8 +27,7 @@ static const struct {
 static bool take_name(const char *begin, const char *behind,
                       char ret_name[MISSING_MODULE_LIMIT + 1])
 {
-    static const char allowed[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/@:";
+    static const char allowed[] = ASCII_ALPHANUMERIC "._-/@:";
     size_t length = strspn(begin, allowed);
     if (length == 0 || length > MISSING_MODULE_LIMIT ||
         strncmp(begin + length, behind, strlen(behind)) != 0)

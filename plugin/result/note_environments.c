@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 
@@ -33,7 +34,7 @@ static char folded(char c)
 static bool is_part_of_word(char c)
 {
     c = folded(c);
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    return ascii_is_alphanumeric(c) || c == '-';
 }
 
 static bool begins_with(const char *text, const char *word)

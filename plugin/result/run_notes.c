@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define NAMES_LIMIT        200 /* bytes of a list of modules */
@@ -126,8 +127,7 @@ static bool says(const struct run_facts *facts, const char *const *phrases)
 
 static bool is_part_of_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return ascii_is_alphanumeric(c) || c == '_' || c == '-';
 }
 
 static bool has_word(const char *text, size_t length, const char *word)

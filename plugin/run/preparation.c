@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/string_list.h"
 
 /* Variables that loaders, C libraries and interpreters read once, when they start. */
@@ -52,8 +53,7 @@ static uint32_t find_argument(char *const *argv, const char *program)
 
 static bool is_of_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           (unsigned char)c >= 0x80;
+    return ascii_is_alphanumeric(c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
 /* Finds the word wherever it is a word of its own: a needless import costs only a little memory. */

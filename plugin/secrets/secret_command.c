@@ -16,7 +16,7 @@
 #include "base/string_list.h"
 #include "program/backend_program.h"
 #include "protocol/channel.h"
-#include "protocol/secret_order.h"
+#include "protocol/orders/secret_order.h"
 #include "secrets/secret_provider.h"
 #include "vocabulary/environment.h"
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 /* https://docs.python.org/3/reference/lexical_analysis.html#keywords, and the reserved words of
@@ -32,15 +33,9 @@ static bool is_reserved(const char *word)
     return false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Whatever the locale says. */
 static bool is_taken(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
+    return ascii_is_alphanumeric(c) || c == '_';
 }
 
 void tool_identifier_make(const char *name, char ret[TOOL_IDENTIFIER_SIZE])
@@ -48,7 +43,7 @@ void tool_identifier_make(const char *name, char ret[TOOL_IDENTIFIER_SIZE])
     char word[TOOL_NAME_LIMIT + 1] = "";
     for (size_t i = 0; i < TOOL_NAME_LIMIT && name[i] != '\0'; i++)
         word[i] = (char)(is_taken(name[i]) ? name[i] : '_');
-    bool needs_prefix = is_digit(word[0]) || strncmp(word, "__", 2) == 0 || is_reserved(word);
+    bool needs_prefix = ascii_is_digit(word[0]) || strncmp(word, "__", 2) == 0 || is_reserved(word);
     (void)snprintf(ret, TOOL_IDENTIFIER_SIZE, "%s%s", needs_prefix ? "_" : "", word);
 }
 

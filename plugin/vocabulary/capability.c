@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "vocabulary/endpoint.h"
 #include "vocabulary/handle.h"
 #include "vocabulary/pattern.h"
@@ -85,8 +86,8 @@ static bool is_port(const char *text)
 /* One spelling only, so that a denial is not passed by another. */
 static bool is_host_and_port(const char *text)
 {
-    static const char of_names[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
-    static const char of_addresses[] = "0123456789abcdef:.";
+    static const char of_names[] = ASCII_LOWER ASCII_DIGITS ".-";
+    static const char of_addresses[] = ASCII_LOWER_HEX ":.";
     bool address = text[0] == '[';
     const char *host = text + (address ? 1 : 0);
     size_t length = strspn(host, address ? of_addresses : of_names);

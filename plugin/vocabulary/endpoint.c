@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 /* The clients refuse to work without a key. It is none: the broker puts the credential in. */
@@ -30,7 +31,6 @@ const struct endpoint_preset *endpoint_presets_all(size_t *ret_count)
 
 bool endpoint_name_valid(const char *name)
 {
-    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    return length > 0 && length <= ENDPOINT_NAME_LIMIT && name[length] == '\0' && name[0] >= 'a' &&
-           name[0] <= 'z';
+    return ascii_consists_of(name, ENDPOINT_NAME_LIMIT, ASCII_LOWER ASCII_DIGITS "-") &&
+           strchr(ASCII_LOWER, name[0]);
 }

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 
-/* isalpha() follows the host's locale. */
 static bool is_letter(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+    return ascii_is_letter(c) || c == '_';
 }
 
 bool environment_name_valid(const char *name, size_t length)
@@ -21,7 +21,7 @@ bool environment_name_valid(const char *name, size_t length)
     if (length == 0 || length > ENVIRONMENT_NAME_LIMIT || !is_letter(name[0]))
         return false;
     for (size_t i = 1; i < length; i++) {
-        if (!is_letter(name[i]) && (name[i] < '0' || name[i] > '9'))
+        if (!is_letter(name[i]) && !ascii_is_digit(name[i]))
             return false;
     }
     return true;

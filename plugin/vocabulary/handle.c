@@ -6,17 +6,14 @@
 
 #include <string.h>
 
-static bool is_alphanumeric(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
+#include "base/ascii.h"
 
 bool handle_name_valid(const char *name, size_t length)
 {
-    if (length == 0 || length > SECRET_NAME_LIMIT || !is_alphanumeric(name[0]))
+    if (length == 0 || length > SECRET_NAME_LIMIT || !ascii_is_alphanumeric(name[0]))
         return false;
     for (size_t i = 1; i < length; i++) {
-        if (!is_alphanumeric(name[i]) && name[i] != '.' && name[i] != '_' && name[i] != '-')
+        if (!ascii_is_alphanumeric(name[i]) && name[i] != '.' && name[i] != '_' && name[i] != '-')
             return false;
     }
     return true;

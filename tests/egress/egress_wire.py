@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages between plugin and broker of endpoints, as protocol/egress_order.h and egress_event.h have them."""
+"""The messages between plugin and broker of endpoints, as protocol/orders/egress_order.h and egress_event.h have them."""
 import pathlib
 import re
 import struct

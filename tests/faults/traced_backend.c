@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "complaints.h"
 #include "inspector.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 #define ANSWER_SECONDS 8 /* beyond every limit of the run's own */
 

@@ -6,8 +6,8 @@
  */
 #include "base/cleanup.h"
 #include "fuzz.h"
-#include "protocol/egress_event.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_event.h"
+#include "protocol/orders/egress_order.h"
 #include "protocol/run_event.h"
 
 #define VERSION_LENGTH 4

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
@@ -15,7 +16,6 @@
 
 #define CODE       "invalid_tools_file"
 #define FILE_LIMIT (1u << 20)
-#define LETTERS    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 /* A member of a server: its check says what it must be. */
 struct config_member {
@@ -133,9 +133,8 @@ static bool check_members(const char *server, json_t *object, struct failure *fa
 
 static bool check_name(const char *name, struct failure *failure)
 {
-    size_t length = strlen(name);
-    if (length > 0 && length <= SERVER_NAME_LENGTH && strspn(name, LETTERS "_-") == length &&
-        strchr(LETTERS, name[0]))
+    if (ascii_consists_of(name, SERVER_NAME_LENGTH, ASCII_ALPHANUMERIC "_-") &&
+        ascii_is_alphanumeric(name[0]))
         return true;
     (void)failure_set(failure, CODE, "%s cannot be the name of a server", name);
     return failure_set_hint(failure,

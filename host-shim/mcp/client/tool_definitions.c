@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 
@@ -14,10 +15,7 @@
 /* The protocol's: letters, digits, "_", "-", "." and "/". */
 static bool is_name(const char *name)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_-./";
-    size_t length = strlen(name);
-    return length > 0 && strspn(name, letters) == length;
+    return ascii_consists_of(name, NAME_LENGTH, ASCII_ALPHANUMERIC "_-./");
 }
 
 /* How deeply the text of a value is nested. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "mcp/result/result_form.h"
@@ -14,10 +15,7 @@
 /* The protocol's: letters, digits, "_", "-" and ".". */
 static bool is_tool_name(const char *name)
 {
-    size_t length = strlen(name);
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_-.";
-    return length > 0 && length <= LONGEST_NAME && strspn(name, letters) == length;
+    return ascii_consists_of(name, LONGEST_NAME, ASCII_ALPHANUMERIC "_-.");
 }
 
 static bool is_object_schema(const json_t *schema)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "mcp/wire/json_rpc.h"
@@ -67,8 +68,7 @@ static void read_traceparent(const json_t *meta, struct session_revision *sessio
     if (strlen(text) != length)
         return;
     for (size_t i = 0; i < length; i++) {
-        bool fits =
-            form[i] == 'h' ? strchr("0123456789abcdef", text[i]) != NULL : text[i] == form[i];
+        bool fits = form[i] == 'h' ? strchr(ASCII_LOWER_HEX, text[i]) != NULL : text[i] == form[i];
         if (!fits)
             return;
     }

@@ -20,7 +20,7 @@
 #include "backends/egress/upstream/pool.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 #define SETTLE_ROUNDS 16 /* at most, before others are looked at again */
 

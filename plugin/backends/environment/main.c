@@ -19,7 +19,7 @@
 #include "backends/environment/commands.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
-#include "protocol/package_order.h"
+#include "protocol/orders/package_order.h"
 #include "protocol/run_event.h"
 
 enum { EXIT_NOT_BEGUN = 2 };

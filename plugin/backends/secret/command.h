@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "protocol/secret_order.h"
+#include "protocol/orders/secret_order.h"
 
 /* Both descriptors are readable when the gateway has gone, which the command must not outlive. */
 struct command_watch {

@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/locked_memory.h"
 #include "protocol/channel.h"
+#include "protocol/orders/secret_order.h"
 #include "protocol/run_event.h"
-#include "protocol/secret_order.h"
 
 /* Holds the order, is wiped, then holds the value. */
 #define ROOM \

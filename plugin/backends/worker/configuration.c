@@ -9,12 +9,15 @@
 
 #include "backends/docker/messages/docker_messages.h"
 #include "backends/process/messages/process_options.h"
+#include "backends/remote/messages/remote_options.h"
 #include "backends/worker/address.h"
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "base/string_list.h"
 #include "protocol/layers.h"
 #include "json/json_input.h"
 #include "json/json_members.h"
+#include "json/json_path.h"
 
 #define DEPTH_LIMIT     8
 #define LIST_LIMIT      256
@@ -51,27 +54,15 @@ uint64_t worker_mode_layers(enum worker_mode mode, bool network)
     return network ? layers[mode] & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : layers[mode];
 }
 
-static bool check_path(const struct json_place *place, const char *path)
-{
-    if (path[0] != '/')
-        return json_place_refuse(place, "must be an absolute path");
-    return json_check_no_control(place, path) &&
-           (path[1] == '\0' || run_path_stays_below(path + 1) ||
-            json_place_refuse(place, "must not have empty, \".\" or \"..\" parts"));
-}
-
 /* All of it or the kernel's own would be more than a view of programs. */
 static bool check_view_path(const struct json_place *place, const char *path)
 {
     static const char *const refused[] = {"/proc", "/sys", "/dev"};
-    if (!check_path(place, path))
+    if (!json_check_absolute_path(place, path))
         return false;
     bool is_refused = path[1] == '\0';
-    for (size_t i = 0; i < COUNT_OF(refused); i++) {
-        size_t length = strlen(refused[i]);
-        is_refused |=
-            strncmp(path, refused[i], length) == 0 && (path[length] == '\0' || path[length] == '/');
-    }
+    for (size_t i = 0; i < COUNT_OF(refused); i++)
+        is_refused |= path_is_within(path, refused[i]);
     return !is_refused || json_place_refuse(place, "must not be /, nor in /proc, /sys or /dev");
 }
 
@@ -104,8 +95,7 @@ static bool check_printable(const struct json_place *place, const char *text)
 
 static bool check_dns_name(const struct json_place *place, const char *name)
 {
-    static const char characters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
-    return (name[strspn(name, characters)] == '\0' && name[0] != '.' && name[0] != '-') ||
+    return remote_name_is_valid(name) ||
            json_place_refuse(place, "must be a DNS name in lower case, without a wildcard");
 }
 
@@ -177,9 +167,11 @@ static const struct json_kind layers = {.read = read_layers};
 #define IMAGE_AT(member) .offset = offsetof(struct worker_image, member)
 
 static const struct json_member tls_members[] = {
-    {"authority", &member_text, AT(tls_authority), 1, PATH_MAX - 1, .check = check_path},
-    {"certificate", &member_text, AT(tls_certificate), 1, PATH_MAX - 1, .check = check_path},
-    {"key", &member_text, AT(tls_key), 1, PATH_MAX - 1, .check = check_path},
+    {"authority", &member_text, AT(tls_authority), 1, PATH_MAX - 1,
+     .check = json_check_absolute_path},
+    {"certificate", &member_text, AT(tls_certificate), 1, PATH_MAX - 1,
+     .check = json_check_absolute_path},
+    {"key", &member_text, AT(tls_key), 1, PATH_MAX - 1, .check = json_check_absolute_path},
     {0},
 };
 
@@ -200,7 +192,7 @@ static const struct json_member outer_uid_members[] = {
 
 static const struct json_member process_members[] = {
     {"scratch_directory", &member_text, AT(scratch_directory), 1, PATH_MAX - 1, .optional = true,
-     .check = check_path},
+     .check = json_check_absolute_path},
     {0},
 };
 
@@ -233,7 +225,7 @@ static const struct json_member docker_members[] = {
     {"context", &member_text, AT(docker_context), 1, RUN_NAME_LIMIT, .optional = true,
      .check = check_printable},
     {"certificates", &member_text, AT(docker_certificates), 1, PATH_MAX - 1, .optional = true,
-     .check = check_path},
+     .check = json_check_absolute_path},
     {"runtime", &member_text, AT(docker_runtime), 1, RUN_NAME_LIMIT, .optional = true,
      .check = check_printable},
     {"images", &member_map, AT(images), 0, LIST_LIMIT, .items = &images},
@@ -255,7 +247,7 @@ static const struct json_member members[] = {
     {"require", &layers, AT(required), .optional = true},
     {"network", &member_boolean, AT(allows_network), .optional = true},
     {"runtime_path", &strings, AT(runtime_path), 1, PATH_MAX - 1, .optional = true,
-     .check = check_path},
+     .check = json_check_absolute_path},
     {"read_only", &strings, AT(read_only), 1, PATH_MAX - 1, .optional = true,
      .check = check_view_path},
     {"outer_uids", &member_object, .members = outer_uid_members, .optional = true},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "base/string_list.h"
 #include "protocol/layers.h"
 #include "protocol/run_event.h"
@@ -43,8 +44,8 @@ static bool is_within(const char *path, const char *const *list)
 {
     for (; *list; list++) {
         size_t length = strlen(*list);
-        if (strncmp(path, *list, length) == 0 && (path[length] == '\0' || path[length] == '/') &&
-            (path[length] == '\0' || run_path_stays_below(path + length + 1)))
+        if (path_is_within(path, *list) &&
+            (path[length] == '\0' || path_stays_below(path + length + 1)))
             return true;
     }
     return false;

@@ -8,6 +8,8 @@
 #include "protocol/run_description.h"
 #include "protocol/wire_fields.h"
 
+#include "base/path_form.h"
+
 #define STRINGS(member) \
     WIRE_STRINGS(struct guest_run, member, GUEST_STRINGS_LIMIT, GUEST_STRING_LIMIT)
 
@@ -59,7 +61,7 @@ static bool has_good_paths(const struct guest_run *run)
 {
     size_t count = 0;
     for (; run->paths[count]; count++)
-        if (!run_path_stays_below(run->paths[count]))
+        if (!path_stays_below(run->paths[count]))
             return false;
     return run->private_file_count <= count;
 }

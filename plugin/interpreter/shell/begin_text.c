@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/string_list.h"
 
 static void put(struct wire_writer *text, const char *words)
@@ -23,8 +24,7 @@ static void put_quoted(struct wire_writer *text, const char *word)
 
 static bool is_of_name(char c, bool first)
 {
-    bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    return is_letter || (!first && c >= '0' && c <= '9');
+    return ascii_is_letter(c) || c == '_' || (!first && ascii_is_digit(c));
 }
 
 static bool can_have(const char *variable)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "interpreter/cell/cell.h"
@@ -24,12 +25,8 @@ static bool is_of_the_shell(const char *name)
 /* A function of bash can have nearly any name: here only those that need no care in JSON. */
 static bool is_plain(const char *name)
 {
-    static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    static const char further[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:+";
-    size_t length = strlen(name);
-    return length > 0 && length <= SESSION_NAME_BYTES && strchr(first, name[0]) &&
-           strspn(name, further) == length;
+    return ascii_is_letter(name[0]) &&
+           ascii_consists_of(name, SESSION_NAME_BYTES, ASCII_ALPHANUMERIC "_-.:+");
 }
 
 void defined_names_add(struct defined_names *names, const char *name)

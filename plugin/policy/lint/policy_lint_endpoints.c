@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
+#include "base/path_form.h"
 #include "base/string_list.h"
 #include "vocabulary/capability.h"
 
@@ -17,8 +19,7 @@ static bool has_idle_escape(const char *pattern)
     for (const char *escape = strchr(pattern, '%'); escape; escape = strchr(escape + 1, '%')) {
         unsigned byte = 0;
         (void)sscanf(escape + 1, "%2x", &byte);
-        bool is_plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-                        (byte >= 'a' && byte <= 'z') ||
+        bool is_plain = ascii_is_alphanumeric((char)byte) ||
                         (byte != 0 && byte < 0x80 && strchr("-._~", (int)byte));
         if (is_plain || byte < ' ' || byte == 0x7f || byte == '/' || byte == '\\')
             return true;
@@ -125,13 +126,6 @@ static void look_at_use(struct lint *lint, const struct policy_endpoint *endpoin
                  "nobody sees what goes through a tunnel: it is a way to upload");
 }
 
-/* The URL, or the beginning of it up to a "/". */
-static bool is_within(const char *inner, const char *outer)
-{
-    size_t length = strlen(outer);
-    return strncmp(inner, outer, length) == 0 && (inner[length] == '\0' || inner[length] == '/');
-}
-
 /* Of two that lead to the same place one may allow what the other does not. */
 static void look_at_overlap(struct lint *lint, size_t at)
 {
@@ -144,7 +138,8 @@ static void look_at_overlap(struct lint *lint, size_t at)
         bool same = strcmp(other->base_url, order->base_url) == 0;
         if (i == at || order->tunnel || (same && (i > at || other->tunnel)))
             continue;
-        if (is_within(order->base_url, other->base_url))
+        /* With a URL as with a path: the same, or a beginning of it up to a "/". */
+        if (path_is_within(order->base_url, other->base_url))
             lint_add(lint, LINT_NOTICE, place, NULL,
                      "is within that of %s: what one of them does not allow, the other may",
                      other->name);

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "harness.h"
 #include "protocol/channel.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 static int take_listener(int intake)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "protocol/egress_event.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_event.h"
+#include "protocol/orders/egress_order.h"
 #include "tap_suite.h"
 
 #define TEXT(name, text) static char name[] = text

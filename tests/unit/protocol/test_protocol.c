@@ -8,10 +8,10 @@
 
 #include "base/cleanup.h"
 #include "protocol/layers.h"
+#include "protocol/orders/secret_order.h"
 #include "protocol/pool_report.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
-#include "protocol/secret_order.h"
 #include "protocol/wire.h"
 #include "tap_suite.h"
 

@@ -15,7 +15,7 @@
 #include "base/deadline.h"
 #include "guest/channels/connection_relay.h"
 #include "pair.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 #include "tap_suite.h"
 
 #define CLIENTS 3

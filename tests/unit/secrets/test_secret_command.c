@@ -16,7 +16,7 @@
 #include "../support/failing_memory.h"
 #include "base/cleanup.h"
 #include "program/backend_program.h"
-#include "protocol/secret_order.h"
+#include "protocol/orders/secret_order.h"
 #include "secrets/secret_provider.h"
 #include "tap_suite.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "guest/messages/guest_protocol.h"
@@ -15,9 +16,8 @@ static const char *const added[] = {"HOME=" RUN_HOME, "TMPDIR=/tmp", "USER=sandb
 
 static bool is_name(const char *variable)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    size_t length = strspn(variable, letters);
-    return length > 0 && (variable[0] < '0' || variable[0] > '9') && variable[length] == '=';
+    size_t length = strspn(variable, ASCII_ALPHANUMERIC "_");
+    return length > 0 && !ascii_is_digit(variable[0]) && variable[length] == '=';
 }
 
 static bool has_variable(char *const *environment, const char *variable)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define PORT_PLAIN        2375
@@ -104,8 +105,7 @@ static bool take_certificates(const char *directory, struct engine_address *addr
 static bool split_host(const char *text, char ret_host[DOCKER_HOST_LIMIT + 1],
                        unsigned int *ret_port)
 {
-    static const char allowed[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+    static const char allowed[] = ASCII_ALPHANUMERIC "_.-";
     struct in6_addr six;
     bool bracket = text[0] == '[';
     text += bracket;

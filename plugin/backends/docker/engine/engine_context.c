@@ -9,6 +9,7 @@
 
 #include "backends/common/run_input.h"
 #include "backends/docker/engine/engine_address.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define FILE_LIMIT (1U << 20)
@@ -39,9 +40,7 @@ static json_t *read_object(const char *path, struct engine_fault *fault)
 /* The characters that docker allows. */
 static bool name_is_good(const char *name)
 {
-    static const char allowed[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+-";
-    return name[0] != '\0' && name[strspn(name, allowed)] == '\0' && strlen(name) <= RUN_NAME_LIMIT;
+    return ascii_consists_of(name, RUN_NAME_LIMIT, ASCII_ALPHANUMERIC "_.+-");
 }
 
 static bool take_name(const char *name, char ret_name[RUN_NAME_LIMIT + 1],

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define ID_PREFIX "sha256:"
@@ -120,13 +121,12 @@ bool engine_facts_of_info(const json_t *info, struct engine_facts *ret, struct e
 
 bool engine_id_is_good(const char *id)
 {
-    return id && strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
+    return id && ascii_is_hex(id, 64);
 }
 
 bool engine_image_name_is_good(const char *name)
 {
-    static const char allowed[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/:@";
+    static const char allowed[] = ASCII_ALPHANUMERIC "._-/:@";
     return name[0] && !strchr("./-:@", name[0]) && name[strspn(name, allowed)] == '\0' &&
            !strstr(name, "..") && !strstr(name, "//");
 }

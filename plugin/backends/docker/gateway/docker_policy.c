@@ -35,7 +35,7 @@ static const struct json_member members[] = {
     {"context", &member_text, AT(context), 1, RUN_NAME_LIMIT, .optional = true,
      .check = check_name},
     {"certificates", &member_text, AT(certificates), 1, POLICY_STRING_LIMIT, .optional = true,
-     .check = path_check_absolute},
+     .check = json_check_absolute_path},
     {"runtime", &member_text, AT(runtime), 1, RUN_NAME_LIMIT, .optional = true,
      .check = check_name},
     /* Of the images: see policy_read_images(). */

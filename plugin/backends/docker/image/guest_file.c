@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define GUEST_FILE "code-execute-guest"
@@ -39,9 +40,7 @@ const char guest_file_own_architecture[] = OWN_ARCHITECTURE;
 /* It comes from the image, and becomes part of a path. */
 static bool is_architecture(const char *name)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-    size_t length = name ? strlen(name) : 0;
-    return length > 0 && length <= GUEST_ARCHITECTURE_LIMIT && strspn(name, allowed) == length;
+    return name && ascii_consists_of(name, GUEST_ARCHITECTURE_LIMIT, ASCII_LOWER ASCII_DIGITS "_");
 }
 
 static void name_of(const char *architecture, char *name, size_t size)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 
@@ -43,8 +44,8 @@ static bool is_noted(int set, const char *layer)
 
 static bool is_digest(const char *layer)
 {
-    return layer && strlen(layer) == LAYER_DIGEST_LIMIT && strncmp(layer, "sha256:", 7) == 0 &&
-           strspn(layer + 7, "0123456789abcdef") == LAYER_DIGEST_LIMIT - 7;
+    return layer && strncmp(layer, "sha256:", 7) == 0 &&
+           ascii_is_hex(layer + 7, LAYER_DIGEST_LIMIT - 7);
 }
 
 static bool was_made_here(const struct image_store *store, const struct engine *engine,

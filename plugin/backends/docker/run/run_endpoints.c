@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "guest/messages/guest_protocol.h"
 #include "protocol/channel.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 bool run_endpoints_take(struct run *run, int intake)
 {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 #define HEADER_VALUE_LIMIT 8192 /* bytes */
 

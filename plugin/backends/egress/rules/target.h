@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 #define TARGET_LIMIT 8192 /* bytes of a request's target */
 

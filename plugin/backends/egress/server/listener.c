@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "protocol/channel.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 #define BATCH        16  /* connections a turn */
 #define WAITING_MOST 128 /* more than a sandbox's listener keeps */

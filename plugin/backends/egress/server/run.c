@@ -20,7 +20,7 @@
 #include "backends/egress/upstream/records.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
-#include "protocol/egress_event.h"
+#include "protocol/orders/egress_event.h"
 
 #define LAST_EVENTS_MS 5000 /* for the gateway to read the records */
 

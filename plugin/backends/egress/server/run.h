@@ -9,7 +9,7 @@
 
 #include "backends/common/event_loop.h"
 #include "backends/egress/upstream/pool.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 struct runs; /* all of the broker */
 

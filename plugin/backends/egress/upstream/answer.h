@@ -2,8 +2,8 @@
 /* The broker's own answers: JSON that a model can act on. Pure code, one thread. */
 #pragma once
 
-#include "protocol/egress_event.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_event.h"
+#include "protocol/orders/egress_order.h"
 
 /* Why a request is not answered by its upstream. */
 struct denial {

@@ -6,7 +6,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 #include "redaction/redaction.h"
 
 /* A new text of the parts, up to NULL; NULL when out of memory. It makes no copies on its way, as

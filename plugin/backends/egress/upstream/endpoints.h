@@ -11,7 +11,7 @@
 
 #include "backends/egress/upstream/pool.h"
 #include "base/locked_memory.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 #include "redaction/redaction.h"
 
 struct endpoint_state {

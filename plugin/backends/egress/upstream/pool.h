@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "backends/common/event_loop.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 struct pools; /* all of the broker */
 struct pool;

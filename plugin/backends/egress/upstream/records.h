@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "protocol/egress_event.h"
+#include "protocol/orders/egress_event.h"
 
 struct records {
     struct egress_record first[EGRESS_RECORDS_LIMIT];

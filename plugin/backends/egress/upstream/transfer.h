@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "backends/egress/upstream/pool.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 #define TRANSFER_UNKNOWN UINT64_MAX
 #define TRANSFER_NOTHING SIZE_MAX /* of upload(): not yet */

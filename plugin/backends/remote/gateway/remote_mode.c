@@ -59,7 +59,7 @@ static bool check_address(const struct json_place *place, const char *text)
 #define TLS_PATH(member)                                                    \
     {                                                                       \
 #member, &member_text, SECTION(tls.member), 1, POLICY_STRING_LIMIT, \
-            .check = path_check_absolute                                    \
+            .check = json_check_absolute_path                               \
     }
 
 static const struct json_member worker_members[] = {
@@ -80,7 +80,7 @@ static const struct json_member discovery_members[] = {
     {"name", &member_text, FOUND(name), 1, REMOTE_DNS_NAME_LIMIT, .optional = true,
      .check = check_name},
     {"file", &member_text, FOUND(file), 1, POLICY_STRING_LIMIT, .optional = true,
-     .check = path_check_absolute},
+     .check = json_check_absolute_path},
     {0},
 };
 

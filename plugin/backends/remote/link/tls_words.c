@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "backends/remote/link/tls_private.h"
+#include "base/ascii.h"
 
 void tls_date(const ASN1_TIME *time, char ret[TLS_DATE_BYTES])
 {
@@ -123,8 +124,7 @@ static bool read_name(const ASN1_IA5STRING *text, char *ret, size_t capacity)
         return false;
     memcpy(ret, ASN1_STRING_get0_data(text), (size_t)length);
     ret[length] = '\0';
-    return strspn(ret, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") ==
-           (size_t)length;
+    return strspn(ret, ASCII_ALPHANUMERIC "-._") == (size_t)length;
 }
 
 ptrdiff_t tls_match_name(SSL *ssl, const char *const *names, size_t count, char *ret_names,

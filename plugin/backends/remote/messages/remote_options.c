@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "protocol/wire_fields.h"
 
@@ -57,16 +58,6 @@ void remote_options_clear(struct remote_options *options)
     wire_release_fields(option_fields, COUNT_OF(option_fields), options);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool parse_port(const char *text, char ret[6])
 {
     unsigned port = 0;
@@ -74,7 +65,7 @@ static bool parse_port(const char *text, char ret[6])
     if (length == 0 || length > 5)
         return false;
     for (const char *c = text; *c != '\0'; c++) {
-        if (!is_digit(*c))
+        if (!ascii_is_digit(*c))
             return false;
         port = port * 10 + (unsigned)(*c - '0');
     }
@@ -86,10 +77,8 @@ static bool parse_port(const char *text, char ret[6])
 
 static bool is_host(const char *host)
 {
-    for (const char *c = host; *c != '\0'; c++)
-        if (!is_letter(*c) && !is_digit(*c) && !strchr("-._", *c))
-            return false;
-    return host[0] != '\0' && host[0] != '-' && host[0] != '.';
+    return ascii_consists_of(host, REMOTE_DNS_NAME_LIMIT, ASCII_ALPHANUMERIC "-._") &&
+           host[0] != '-' && host[0] != '.';
 }
 
 bool remote_address_parse(const char *text, struct remote_address *ret)
@@ -114,14 +103,9 @@ bool remote_address_parse(const char *text, struct remote_address *ret)
 
 bool remote_name_is_valid(const char *name)
 {
-    size_t length = strlen(name);
-    if (length == 0 || length > REMOTE_DNS_NAME_LIMIT || name[length - 1] == '.' ||
-        name[length - 1] == '-')
+    if (!ascii_consists_of(name, REMOTE_DNS_NAME_LIMIT, ASCII_LOWER ASCII_DIGITS "-."))
         return false;
-    for (const char *c = name; *c != '\0'; c++)
-        if (!(*c >= 'a' && *c <= 'z') && !is_digit(*c) && *c != '-' && *c != '.')
-            return false;
-    return name[0] != '.' && name[0] != '-' && !strstr(name, "..");
+    return !strchr("-.", name[0]) && !strchr("-.", name[strlen(name) - 1]) && !strstr(name, "..");
 }
 
 /* The next word of the line, which must be shorter than size; NULL: there is none. */

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "guest/channels/connection_relay.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 struct intake {
     bool has_listener; /* the channel's descriptor is the listener; else still the backend's socket

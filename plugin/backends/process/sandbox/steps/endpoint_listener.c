@@ -18,7 +18,7 @@
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
-#include "protocol/egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 /* Connections that wait for the broker; the kernel leaves further ones unanswered. */
 #define BACKLOG 64

@@ -16,10 +16,10 @@
 
 #include "backends/process/supervisor/cgroup/cgroup.h"
 #include "backends/process/supervisor/cgroup/cgroup_file.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define BASE_PREFIX "code-execute-"
-#define DIGITS      "0123456789"
 #define MAX_NAMES   8 /* tries: another pid namespace has the same pids, a sweep may come between */
 
 /* One word of a comma- or space-separated list. */
@@ -99,10 +99,10 @@ static bool is_base_name(const char *name)
     if (strncmp(name, BASE_PREFIX, strlen(BASE_PREFIX)) != 0)
         return false;
     name += strlen(BASE_PREFIX);
-    size_t pid = strspn(name, DIGITS);
+    size_t pid = strspn(name, ASCII_DIGITS);
     const char *rest = name + pid;
-    return pid > 0 && (*rest == '\0' ||
-                       (*rest == '.' && rest[1] && rest[1 + strspn(rest + 1, DIGITS)] == '\0'));
+    return pid > 0 && (*rest == '\0' || (*rest == '.' && rest[1] &&
+                                         rest[1 + strspn(rest + 1, ASCII_DIGITS)] == '\0'));
 }
 
 /* A descriptor that holds the lock, or -1: another's, or it was removed before it was locked. */

@@ -13,13 +13,12 @@
 #include <unistd.h>
 
 #include "backends/process/program/program.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 
-#define DIGITS  "0123456789"
-#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 /* No slash, no colon: a name that leads to no other place than its kind's. */
-#define PLAIN LETTERS DIGITS "_-.@,+"
+#define PLAIN ASCII_ALPHANUMERIC "_-.@,+"
 
 /* Variables that cannot lead an interpreter, its libraries or the modules that people import
  * beforehand to other code. The list leaves out variables that name a file, a directory or a
@@ -39,30 +38,30 @@ static const struct {
     {"LC_MONETARY", PLAIN},
     {"LC_NUMERIC", PLAIN},
     {"LC_TIME", PLAIN},
-    {"TZ", LETTERS DIGITS "_-+/,<>"},
-    {"TERM", LETTERS DIGITS "-"},
-    {"COLUMNS", DIGITS},
-    {"LINES", DIGITS},
+    {"TZ", ASCII_ALPHANUMERIC "_-+/,<>"},
+    {"TERM", ASCII_ALPHANUMERIC "-"},
+    {"COLUMNS", ASCII_DIGITS},
+    {"LINES", ASCII_DIGITS},
     {"NO_COLOR", PLAIN},
-    {"SOURCE_DATE_EPOCH", DIGITS},
-    {"MPLBACKEND", LETTERS DIGITS},
-    {"OMP_NUM_THREADS", DIGITS},
-    {"OPENBLAS_NUM_THREADS", DIGITS},
-    {"MKL_NUM_THREADS", DIGITS},
-    {"NUMEXPR_NUM_THREADS", DIGITS},
-    {"NUMEXPR_MAX_THREADS", DIGITS},
-    {"GIT_CONFIG_NOSYSTEM", DIGITS},
-    {"PIP_RETRIES", DIGITS},
-    {"npm_config_fetch_retries", DIGITS},
+    {"SOURCE_DATE_EPOCH", ASCII_DIGITS},
+    {"MPLBACKEND", ASCII_ALPHANUMERIC},
+    {"OMP_NUM_THREADS", ASCII_DIGITS},
+    {"OPENBLAS_NUM_THREADS", ASCII_DIGITS},
+    {"MKL_NUM_THREADS", ASCII_DIGITS},
+    {"NUMEXPR_NUM_THREADS", ASCII_DIGITS},
+    {"NUMEXPR_MAX_THREADS", ASCII_DIGITS},
+    {"GIT_CONFIG_NOSYSTEM", ASCII_DIGITS},
+    {"PIP_RETRIES", ASCII_DIGITS},
+    {"npm_config_fetch_retries", ASCII_DIGITS},
     {"PYTHONUNBUFFERED", PLAIN},
     {"PYTHONDONTWRITEBYTECODE", PLAIN},
     {"PYTHONHASHSEED", PLAIN},
-    {"PYTHONUTF8", DIGITS},
+    {"PYTHONUTF8", ASCII_DIGITS},
     {"PYTHONIOENCODING", PLAIN ":"},
-    {"PYTHONINTMAXSTRDIGITS", DIGITS},
+    {"PYTHONINTMAXSTRDIGITS", ASCII_DIGITS},
     {"PYTHONNOUSERSITE", PLAIN},
     {"PYTHONSAFEPATH", PLAIN},
-    {"PYTHONOPTIMIZE", DIGITS},
+    {"PYTHONOPTIMIZE", ASCII_DIGITS},
     {"PYTHONFAULTHANDLER", PLAIN},
     {"PYTHONDEVMODE", PLAIN},
     {"PYTHONVERBOSE", PLAIN},

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path_form.h"
 
 #define LINKS_LIMIT 40 /* as many symbolic links as the kernel follows */
 
@@ -125,12 +126,6 @@ enum trusted_outcome trusted_path_walk(const char *path, char ret[PATH_MAX])
     return too_long ? DISTRUSTED_PATH : TRUSTED_PATH;
 }
 
-static bool is_within(const char *path, const char *root)
-{
-    size_t length = strlen(root);
-    return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 void trusted_roots_distrust(struct trusted_roots *roots, const char *path)
 {
     if (roots->distrusted[0] == '\0')
@@ -146,7 +141,7 @@ bool trusted_roots_add(struct trusted_roots *roots, const char *path)
     if (outcome != TRUSTED_PATH)
         return outcome == TRUSTED_ABSENCE;
     for (size_t i = 0; i < roots->count; i++)
-        if (is_within(resolved, roots->paths[i]))
+        if (path_is_within(resolved, roots->paths[i]))
             return true;
     if (roots->count == TRUSTED_ROOTS_LIMIT)
         return false;

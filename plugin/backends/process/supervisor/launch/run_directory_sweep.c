@@ -19,11 +19,10 @@
 #include "backends/process/sandbox/own_directory.h"
 #include "backends/process/sandbox/sandbox_clone.h"
 #include "backends/process/supervisor/launch/run_directory.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 
 #define PREFIX       "code-execute-"
-#define DIGITS       "0123456789"
-#define LETTERS      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" DIGITS
 #define RANDOM_PART  6 /* mkdtemp(3) */
 #define NAME_SIZE    32
 #define ENTRIES_MOST 20000
@@ -47,8 +46,8 @@ static bool is_name(const char *name)
     if (strlen(name) >= NAME_SIZE || strncmp(name, PREFIX, strlen(PREFIX)) != 0)
         return false;
     const char *pid = name + strlen(PREFIX);
-    const char *rest = pid + strspn(pid, DIGITS);
-    return rest > pid && *rest == '-' && strspn(rest + 1, LETTERS) == RANDOM_PART &&
+    const char *rest = pid + strspn(pid, ASCII_DIGITS);
+    return rest > pid && *rest == '-' && strspn(rest + 1, ASCII_ALPHANUMERIC) == RANDOM_PART &&
            rest[1 + RANDOM_PART] == '\0';
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the bytes of orders and replies: see secret_order.h. Runs in the gateway and the helper. */
-#include "secret_order.h"
+#include "protocol/orders/secret_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "wire_fields.h"
+#include "protocol/wire_fields.h"
 
 static const struct wire_field fields[] = {
     WIRE_STRINGS(struct secret_order, argv, SECRET_ORDER_STRINGS, SECRET_ORDER_LIMIT),

@@ -3,21 +3,19 @@
  * Owns the message form of an order to the broker of endpoints, and the checks of one. Runs in the
  * plugin (encode) and in the broker (decode), on any thread.
  */
-#include "egress_order.h"
+#include "protocol/orders/egress_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
-#include "run_event.h"
-#include "wire_fields.h"
+#include "protocol/run_event.h"
+#include "protocol/wire_fields.h"
 
-#define LOWER     "abcdefghijklmnopqrstuvwxyz"
-#define UPPER     "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS    "0123456789"
-#define NAME_BODY LOWER DIGITS "-"
+#define NAME_BODY ASCII_LOWER ASCII_DIGITS "-"
 /* RFC 9110 section 5.6.2 */
-#define TOKEN LOWER UPPER DIGITS "!#$%&'*+-.^_`|~"
+#define TOKEN ASCII_ALPHANUMERIC "!#$%&'*+-.^_`|~"
 
 #define NUMBER(member, most)  WIRE_NUMBER(struct egress_endpoint, member, most)
 #define STRING(member, limit) WIRE_STRING(struct egress_endpoint, member, limit)
@@ -88,11 +86,6 @@ unsigned char *egress_order_encode(const struct egress_order *order, size_t *ret
     return NULL;
 }
 
-static bool consists_of(const char *text, size_t length, const char *accepted)
-{
-    return length > 0 && strspn(text, accepted) >= length;
-}
-
 /* Bytes that could end a header or a request line, or begin another. */
 static bool has_control_bytes(const void *bytes, size_t length)
 {
@@ -105,13 +98,13 @@ static bool has_control_bytes(const void *bytes, size_t length)
 
 static bool name_is_good(const char *name)
 {
-    return strspn(name, LOWER) > 0 && consists_of(name, strlen(name), NAME_BODY);
+    return strspn(name, ASCII_LOWER) > 0 && ascii_consists_of(name, SIZE_MAX, NAME_BODY);
 }
 
 static bool header_names_are_good(char *const *names)
 {
     for (; *names; names++)
-        if (!consists_of(*names, strlen(*names), TOKEN) || strpbrk(*names, UPPER))
+        if (!ascii_consists_of(*names, SIZE_MAX, TOKEN) || strpbrk(*names, ASCII_UPPER))
             return false;
     return true;
 }
@@ -119,8 +112,8 @@ static bool header_names_are_good(char *const *names)
 static bool header_lines_are_good(char *const *lines)
 {
     for (; *lines; lines++) {
-        size_t name_length = strcspn(*lines, ":");
-        if ((*lines)[name_length] != ':' || !consists_of(*lines, name_length, TOKEN) ||
+        size_t name_length = strspn(*lines, TOKEN);
+        if (name_length == 0 || (*lines)[name_length] != ':' ||
             has_control_bytes(*lines, strlen(*lines)))
             return false;
     }
@@ -131,7 +124,7 @@ static bool methods_are_good(const struct egress_endpoint *endpoint)
 {
     for (size_t i = 0; i < endpoint->rule_count; i++)
         for (char *const *method = endpoint->rules[i].methods; *method; method++)
-            if (!consists_of(*method, strlen(*method), TOKEN))
+            if (!ascii_consists_of(*method, SIZE_MAX, TOKEN))
                 return false;
     return true;
 }
@@ -147,7 +140,7 @@ static bool auth_is_good(const struct egress_endpoint *endpoint)
         return false;
     if (endpoint->auth == EGRESS_AUTH_NONE)
         return credential->length == 0;
-    if (endpoint->auth == EGRESS_AUTH_HEADER && !consists_of(name, strlen(name), TOKEN))
+    if (endpoint->auth == EGRESS_AUTH_HEADER && !ascii_consists_of(name, SIZE_MAX, TOKEN))
         return false;
     if (endpoint->auth == EGRESS_AUTH_BASIC && strchr(name, ':'))
         return false;
@@ -179,7 +172,7 @@ static bool endpoint_is_good(const struct egress_endpoint *endpoint)
 
 static bool order_is_good(const struct egress_order *order)
 {
-    if (strspn(order->run_id, DIGITS "abcdef") != RUN_ID_LENGTH ||
+    if (!ascii_is_hex(order->run_id, RUN_ID_LENGTH) ||
         (order->session && order->endpoint_count > 0))
         return false;
     for (size_t i = 0; i < order->endpoint_count; i++) {

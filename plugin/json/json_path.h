@@ -12,6 +12,6 @@
 #define PATH_LIMIT 4095 /* bytes of any path: the kernel's own, without the NUL */
 
 /* Each refuses any other path at its place. */
-bool path_check_absolute(const struct json_place *place, const char *path);
+bool json_check_absolute_path(const struct json_place *place, const char *path);
 /* It can only name something below a directory. */
-bool path_check_relative(const struct json_place *place, const char *path);
+bool json_check_relative_path(const struct json_place *place, const char *path);

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run_description.h"
-#include "wire.h"
+#include "protocol/run_description.h"
+#include "protocol/wire.h"
 
 #define EGRESS_ORDER_LIMIT      (UINT32_C(16) << 20) /* bytes; a longer one is refused unread */
 #define EGRESS_ENDPOINTS_LIMIT  16                   /* of one run */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the form of such a path: see run_description.h. */
-#include "run_description.h"
+/* Owns what a path says by its text alone: see path_form.h. */
+#include "base/path_form.h"
 
 #include <string.h>
 
-bool run_path_stays_below(const char *path)
+bool path_stays_below(const char *path)
 {
     for (const char *part = path;; part++) {
         size_t length = strcspn(part, "/");
@@ -15,4 +15,10 @@ bool run_path_stays_below(const char *path)
         if (*part == '\0')
             return true;
     }
+}
+
+bool path_is_within(const char *path, const char *directory)
+{
+    size_t length = strlen(directory);
+    return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }

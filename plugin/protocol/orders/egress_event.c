@@ -3,13 +3,14 @@
  * Owns the message form of the broker's events. Runs in the plugin (decode) and in the broker
  * (encode), on any thread.
  */
-#include "egress_event.h"
+#include "protocol/orders/egress_event.h"
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
-#include "run_event.h"
-#include "wire_fields.h"
+#include "protocol/run_event.h"
+#include "protocol/wire_fields.h"
 
 #define STATUS_MAX 999
 
@@ -59,8 +60,8 @@ static bool is_printable(const char *text)
 
 static bool is_hash(const char *text)
 {
-    return text[0] == '\0' || strspn(text, "0123456789abcdef") ==
-                                  sizeof(((struct egress_record *)0)->query_sha256) - 1;
+    return text[0] == '\0' ||
+           ascii_is_hex(text, sizeof(((struct egress_record *)0)->query_sha256) - 1);
 }
 
 static bool in_range(const struct egress_event *event)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the first process of a container says: whatever the cuts, the frames are those that a reader
  * of the whole finds, and a fact holds only where the report says so. */
-#include "backends/docker/container/guest_stream.h"
+#include "backends/guest_runs/container/guest_stream.h"
 #include "fuzz.h"
 
 /* All payload in order, the kind before each byte of output and around each other frame. */

@@ -56,8 +56,10 @@ def test_a_planted_include_against_the_direction():
 
 def test_planted_includes_against_the_direction_between_folders_of_a_backend():
     planted = {"backends/docker/engine/engine.c": "backends/process/sandbox/sandbox.h",
-               "backends/docker/engine/engine.h": "backends/docker/pool/warm_pool.h",
-               "backends/docker/container/container.c": "backends/docker/run/run.h",
+               "backends/docker/engine/engine.h": "backends/docker/run/sweep.h",
+               "backends/docker/container/docker_container.c": "backends/docker/run/docker_run.h",
+               "backends/guest_runs/container/container.c": "backends/guest_runs/run/run.h",
+               "backends/guest_runs/run/run.c": "backends/docker/engine/engine.h",
                "backends/common/run_answer.c": "backends/docker/engine/engine.h",
                "backends/process/sandbox/sandbox_init.c": "backends/process/supervisor/filter/seccomp_filter.h",
                "backends/process/program/program.c": "backends/process/sandbox/sandbox.h",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/docker/container/container.h"
+#include "backends/docker/container/docker_container.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 
@@ -70,20 +70,35 @@ void container_fail(struct container *container, const char *message)
     failures++;
 }
 
-void container_start(struct container *container)
+struct docker_container *docker_container(struct container *container)
 {
-    (void)container;
-    failures++;
+    return (struct docker_container *)container;
+}
+
+struct docker_environment *docker_environment(struct guest_environment *guests)
+{
+    return (struct docker_environment *)guests;
+}
+
+int engine_connection_fd(const struct engine_call *call)
+{
+    (void)call;
+    return -1;
 }
 
 /* A container whose connection is open and takes these numbers of bytes. */
 static struct container *connected_container(const ssize_t *takes)
 {
-    struct container *container = calloc(1, sizeof(*container));
-    ck_assert_ptr_nonnull(container);
-    container->api = 43;
-    (void)snprintf(container->id, sizeof(container->id), "0123");
-    container->stream.connection = (struct engine_call *)container;
+    static const struct guest_provider provider = {.name = "docker", .form = &docker_attached_form};
+    static struct guest_environment environment = {.provider = &provider};
+    struct docker_container *own = calloc(1, sizeof(*own));
+    ck_assert_ptr_nonnull(own);
+    own->api = 43;
+    (void)snprintf(own->id, sizeof(own->id), "0123");
+    own->connection = (struct engine_call *)own;
+    struct container *container = &own->container;
+    container->environment = &environment;
+    container->stream.open = true;
     container->stream.connected = true;
     answers = takes;
     sent_length = 0;

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "backends/docker/container/message_sender.h"
+#include "backends/guest_runs/container/message_sender.h"
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "protocol/channel.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/pool/warm_pool.h"
+#include "backends/guest_runs/pool/warm_pool.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/docker/container/run_message.h"
+#include "backends/guest_runs/container/run_message.h"
 #include "base/cleanup.h"
 #include "guest/messages/guest_protocol.h"
 #include "tap_suite.h"

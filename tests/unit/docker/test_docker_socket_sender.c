@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "backends/docker/container/socket_sender.h"
+#include "backends/guest_runs/container/socket_sender.h"
 #include "base/cleanup.h"
 #include "guest/messages/guest_protocol.h"
 #include "tap_suite.h"

@@ -8,9 +8,9 @@
 
 #include "../support/random.h"
 #include "backends/docker/container/attached_stream.h"
-#include "backends/docker/container/container_end.h"
-#include "backends/docker/container/guest_stream.h"
 #include "backends/docker/engine/engine_facts.h"
+#include "backends/guest_runs/container/container_end.h"
+#include "backends/guest_runs/container/guest_stream.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 

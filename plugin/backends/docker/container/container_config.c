@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/docker/container/embedded_texts.h"
-#include "backends/docker/container/run_message.h"
+#include "backends/guest_runs/container/run_message.h"
 #include "base/cleanup.h"
 #include "guest/messages/guest_protocol.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the connection that listens for kills for memory: see container.h. Runs in the docker
+/* Owns the connection that listens for kills for memory: see docker_container.h. Runs in the docker
  * backend. */
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/docker/container/container.h"
+#include "backends/docker/container/docker_container.h"
 
 #define PATH_LIMIT 256
 
@@ -22,9 +22,9 @@ static void take_event(void *user, const char *bytes, size_t length)
     const char *id = json_string_value(json_object_get(json_object_get(event, "Actor"), "ID"));
     if (!action || strcmp(action, "oom") != 0 || !engine_id_is_good(id))
         return;
-    for (struct container *container = engine->environment->containers; container;
+    for (struct container *container = engine->environment->guests.containers; container;
          container = container->next)
-        if (strcmp(container->id, id) == 0)
+        if (strcmp(docker_container(container)->id, id) == 0)
             container->memory_killed = true;
 }
 

@@ -2,11 +2,19 @@
 /* Owns the table of engines: see engine.h. Runs in the docker backend. */
 #include "backends/docker/engine/engine.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+
+_Static_assert(offsetof(struct docker_environment, guests) == 0, "one address");
+
+struct docker_environment *docker_environment(struct guest_environment *guests)
+{
+    return (struct docker_environment *)guests;
+}
 
 /* NULL when out of memory. */
 static char *key_of(const struct docker_options *options)

@@ -9,6 +9,7 @@
 #include "backends/docker/engine/engine_http.h"
 #include "backends/docker/engine/owner.h"
 #include "backends/docker/messages/docker_messages.h"
+#include "backends/guest_runs/container/container.h"
 
 #define ENGINES_LIMIT 8 /* addresses; operators have one */
 
@@ -22,25 +23,21 @@ struct engine {
     struct engine_call *oom_events; /* container/oom_watch.c; NULL: it does not listen */
 };
 
-struct container;
-struct container_events;
 struct image_store;
-struct warm_pool;
 
 /* Shared by all runs of the process. */
 struct docker_environment {
+    struct guest_environment guests; /* the first member */
     CURLM *client;
     struct owner owner;
     const char *seccomp[2]; /* without and with a network */
     struct engine engines[ENGINES_LIMIT];
     size_t engine_count;
-    struct container *containers;          /* all that are not removed yet; owned */
-    const struct container_events *events; /* called by containers */
-    struct warm_pool *warm_pools;          /* WARM_POOLS (warm_pool.h) */
-    struct image_store *images;            /* image/image_store.h */
-    uint64_t busy_us;                      /* when a run was last under way */
-    bool closing; /* containers that cannot be removed are left to the next backend */
+    struct image_store *images; /* image/image_store.h */
 };
+
+/* The whole of which that is a part: every one here is. */
+struct docker_environment *docker_environment(struct guest_environment *guests);
 
 /* The engine that the description names; NULL with the fault. */
 struct engine *engine_find(struct docker_environment *environment,

@@ -3,7 +3,6 @@
  * backend. */
 #include "backends/docker/engine/engine_fault.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -88,18 +87,6 @@ static const struct {
                                  "leave packages out, or ask the operator to build them again: "
                                  "toolhost env build NAME --sandbox docker"},
 };
-
-bool engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,
-                      ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (vsnprintf(fault->message, sizeof(fault->message), format, arguments) < 0)
-        fault->message[0] = '\0';
-    va_end(arguments);
-    fault->problem = problem;
-    return false;
-}
 
 enum run_failure engine_fault_report(const struct engine_fault *fault, struct run_event *event)
 {

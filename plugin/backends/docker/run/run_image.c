@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/docker/run/run_private.h"
+#include "backends/docker/run/docker_run.h"
 #include "base/cleanup.h"
 
 #define PULL_TICK_US    UINT64_C(1000000)  /* between two reports to the plugin */
@@ -27,16 +27,16 @@ static void fail_without_image(struct run *run)
 static void take_line(void *user, const char *bytes, size_t length)
 {
     struct run *run = user;
-    run->pull->heard_us = monotonic_us();
-    pull_progress_take(&run->pull->progress, bytes, length);
+    docker_run(run)->pull->heard_us = monotonic_us();
+    pull_progress_take(&docker_run(run)->pull->progress, bytes, length);
 }
 
 static void take_pull_answer(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
-    CLEANUP_FREE struct run_pull_state *pull = TAKE_POINTER(run->pull);
+    CLEANUP_FREE struct run_pull_state *pull = TAKE_POINTER(docker_run(run)->pull);
     struct engine_fault fault;
-    run->call = NULL;
+    docker_run(run)->call = NULL;
     run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US;
     if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
         run_fail_engine(run, &answer->fault);
@@ -44,7 +44,7 @@ static void take_pull_answer(void *user, const struct engine_answer *answer)
     }
     pull_progress_take(&pull->progress, answer->body, answer->length);
     if (answer->status == 200 && pull->progress.refusal[0] == '\0') {
-        run_ask_for_image(run);
+        docker_run_ask_for_image(run);
         return;
     }
     engine_fault_set(&fault, ENGINE_PROBLEM_PULL_REFUSED, "pull refused: %.80s: %.100s",
@@ -63,19 +63,43 @@ static const char *split_name(const char *image, size_t *ret_length)
     return end ? end + 1 : "latest";
 }
 
+static void pull_tick(struct run *run)
+{
+    uint64_t now = monotonic_us();
+    struct engine_fault fault;
+    if (now - docker_run(run)->pull->heard_us > PULL_SILENCE_US) {
+        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not report the result of pulling %.120s",
+                         run->description.image.name);
+        run_fail_engine(run, &fault);
+        return;
+    }
+    struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
+    char *last = docker_run(run)->pull->last;
+    pull_progress_text(&docker_run(run)->pull->progress, run->description.image.name, event.message,
+                       sizeof(event.message));
+    /* A line that was sent is not sent again: an empty one means that the pull goes on. */
+    if (strcmp(event.message, last) == 0)
+        event.message[0] = '\0';
+    else
+        (void)snprintf(last, sizeof(docker_run(run)->pull->last), "%s", event.message);
+    run_event_send(run->socket, &event);
+    run->deadline_us = now + PULL_TICK_US;
+}
+
 static void start_pull(struct run *run)
 {
     char path[RUN_PATH_LIMIT];
     size_t length;
     const char *image = run->description.image.name;
     const char *tag = split_name(image, &length);
-    run->pull = calloc(1, sizeof(*run->pull));
-    if (!run->pull) {
+    docker_run(run)->pull = calloc(1, sizeof(*docker_run(run)->pull));
+    if (!docker_run(run)->pull) {
         run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "pull the image");
         return;
     }
-    run->pulled = true;
-    run->pull->heard_us = monotonic_us();
+    docker_run(run)->pulled = true;
+    docker_run(run)->pull->heard_us = monotonic_us();
     (void)snprintf(path, sizeof(path), "/v1.%u/images/create?fromImage=%.*s&tag=%s",
                    run->engine->facts.api, (int)length, image, tag);
     const struct engine_request request = {
@@ -87,35 +111,12 @@ static void start_pull(struct run *run)
         .done = take_pull_answer,
         .user = run,
     };
-    run->call = engine_call_start(run->environment->client, &request);
-    if (run->call)
-        run_pull_tick(run);
+    docker_run(run)->call =
+        engine_call_start(docker_environment(run->environment)->client, &request);
+    if (docker_run(run)->call)
+        pull_tick(run);
     else
         run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "pull the image");
-}
-
-void run_pull_tick(struct run *run)
-{
-    uint64_t now = monotonic_us();
-    struct engine_fault fault;
-    if (now - run->pull->heard_us > PULL_SILENCE_US) {
-        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
-                         "docker did not report the result of pulling %.120s",
-                         run->description.image.name);
-        run_fail_engine(run, &fault);
-        return;
-    }
-    struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
-    char *last = run->pull->last;
-    pull_progress_text(&run->pull->progress, run->description.image.name, event.message,
-                       sizeof(event.message));
-    /* A line that was sent is not sent again: an empty one means that the pull goes on. */
-    if (strcmp(event.message, last) == 0)
-        event.message[0] = '\0';
-    else
-        (void)snprintf(last, sizeof(run->pull->last), "%s", event.message);
-    run_event_send(run->socket, &event);
-    run->deadline_us = now + PULL_TICK_US;
 }
 
 /* An id alone is nothing that a registry could be asked for. */
@@ -130,15 +131,15 @@ static const struct run_packages *packages_of(const struct run *run)
     return packages->path[0] != '\0' ? packages : NULL;
 }
 
-bool run_waits_for_packages(struct run *run)
+static bool waits_for_packages(struct run *run)
 {
-    if (!run->waiter.derivation || !packages_of(run))
+    if (!docker_run(run)->waiter.derivation || !packages_of(run))
         return false;
     struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
-    if (!run->told_packages)
+    if (!docker_run(run)->told_packages)
         (void)snprintf(event.message, sizeof(event.message), "putting the packages into %.120s",
                        run->description.image.name);
-    run->told_packages = true;
+    docker_run(run)->told_packages = true;
     run_event_send(run->socket, &event);
     run->deadline_us = monotonic_us() + PULL_TICK_US;
     return true;
@@ -151,8 +152,8 @@ static void take_derived_image(struct image_waiter *waiter, const char *id,
     if (packages_of(run))
         run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US;
     if (id) {
-        (void)snprintf(run->image_id, sizeof(run->image_id), "%s", id);
-        run_get_container(run);
+        (void)snprintf(docker_run(run)->image_id, sizeof(docker_run(run)->image_id), "%s", id);
+        docker_run_get_container(run);
     } else if (fault->problem == ENGINE_PROBLEM_NONE) {
         run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, fault->message);
     } else {
@@ -166,15 +167,15 @@ static void take_image_answer(void *user, const struct engine_answer *answer)
     const struct run_image *wanted = &run->description.image;
     struct engine_fault fault;
     const char *id;
-    run->call = NULL;
+    docker_run(run)->call = NULL;
     if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 404) {
-        if (wanted->pull == RUN_PULL_NEVER || run->pulled || !has_name(wanted->name))
+        if (wanted->pull == RUN_PULL_NEVER || docker_run(run)->pulled || !has_name(wanted->name))
             fail_without_image(run);
         else
             start_pull(run);
         return;
     }
-    json_auto_t *image = run_take_answer(run, answer, 200, "describe the image");
+    json_auto_t *image = docker_run_take_answer(run, answer, 200, "describe the image");
     if (!image)
         return;
     if (!engine_facts_of_image(image, wanted, &id, &fault)) {
@@ -182,21 +183,42 @@ static void take_image_answer(void *user, const struct engine_answer *answer)
         return;
     }
     (void)snprintf(run->event.image_id, sizeof(run->event.image_id), "%.79s", id);
-    run->waiter = (struct image_waiter){.done = take_derived_image, .user = run};
-    image_store_get(run->environment, run->engine, image, run->event.image_id, packages_of(run),
-                    &run->waiter);
-    if (run->waiter.derivation && packages_of(run))
+    docker_run(run)->waiter = (struct image_waiter){.done = take_derived_image, .user = run};
+    image_store_get(docker_environment(run->environment), run->engine, image, run->event.image_id,
+                    packages_of(run), &docker_run(run)->waiter);
+    if (docker_run(run)->waiter.derivation && packages_of(run))
         run->deadline_us = monotonic_us() + PULL_TICK_US;
 }
 
-void run_ask_for_image(struct run *run)
+void docker_run_ask_for_image(struct run *run)
 {
     char path[RUN_PATH_LIMIT];
     const char *image = run->description.image.name;
-    if (run->description.image.pull == RUN_PULL_ALWAYS && has_name(image) && !run->pulled) {
+    if (run->description.image.pull == RUN_PULL_ALWAYS && has_name(image) &&
+        !docker_run(run)->pulled) {
         start_pull(run);
         return;
     }
     (void)snprintf(path, sizeof(path), "/v1.%u/images/%s/json", run->engine->facts.api, image);
-    run_ask(run, path, take_image_answer);
+    docker_run_ask(run, path, take_image_answer);
+}
+
+bool docker_run_begin_anew(struct run *run, const struct engine_fault *fault)
+{
+    if (fault->problem != ENGINE_PROBLEM_IMAGE_GONE || docker_run(run)->derived_anew)
+        return false;
+    container_leave(TAKE_POINTER(run->container));
+    docker_run(run)->derived_anew = true;
+    docker_run_ask_for_image(run);
+    return true;
+}
+
+bool docker_run_expire(struct run *run)
+{
+    if (waits_for_packages(run))
+        return true;
+    if (!docker_run(run)->pull)
+        return false;
+    pull_tick(run);
+    return true;
 }

@@ -38,11 +38,21 @@
 
 #define SIGNAL_BASE 128
 
+static bool is_distant;
+
+/* All is said. */
+static _Noreturn void leave(int status)
+{
+    output_flush_all();
+    if (is_distant)
+        input_await_taken();
+    _exit(status);
+}
+
 static _Noreturn void fail(const char *what)
 {
     output_put(GUEST_FAILED, what, strlen(what));
-    output_flush_all();
-    _exit(1);
+    leave(1);
 }
 
 /* A descriptor that reports the ends of children. A signal to the first process of a namespace that
@@ -106,8 +116,7 @@ static _Noreturn void answer_trial(void)
     guest_end_write(&writer, &end);
     output_put(GUEST_STARTED, NULL, 0);
     output_put(GUEST_ENDED, writer.bytes, writer.length);
-    output_flush_all();
-    _exit(0);
+    leave(0);
 }
 
 static void start(const struct guest_run *run, struct guest_session *session,
@@ -124,8 +133,7 @@ static void start(const struct guest_run *run, struct guest_session *session,
         break;
     case START_MISSING:
         output_put(GUEST_MISSING, NULL, 0);
-        output_flush_all();
-        _exit(1);
+        leave(1);
     case START_FAILED:
         fail(problem);
     }
@@ -181,9 +189,9 @@ static _Noreturn void report_end(const struct guest_end *end, const struct guest
     output_flush_all();
     files_send(files, ordered);
     if (WIFSIGNALED(status))
-        _exit(SIGNAL_BASE + WTERMSIG(status));
+        leave(SIGNAL_BASE + WTERMSIG(status));
     if (WEXITSTATUS(status) != 0)
-        _exit(WEXITSTATUS(status));
+        leave(WEXITSTATUS(status));
     input_await_end();
     _exit(0);
 }
@@ -221,7 +229,10 @@ int main(int argument_count, char **arguments)
         return 1;
     }
     layers_choose(network_of(arguments[1]));
-    int children = protect() && chdir(RUN_HOME) == 0 ? open_children() : -1;
+    is_distant = argument_count > 2 && strcmp(arguments[2], GUEST_DISTANT) == 0;
+    int interpreter_at = is_distant ? 3 : 2;
+    bool is_known = !is_distant || facts_take_digest();
+    int children = is_known && protect() && chdir(RUN_HOME) == 0 ? open_children() : -1;
     if (children < 0) {
         (void)fprintf(stderr, "%s: %s\n", arguments[0], strerror(errno));
         return 1;
@@ -229,8 +240,9 @@ int main(int argument_count, char **arguments)
     output_open();
     if (!facts_send())
         fail("read /proc/self/status");
-    const char *problem =
-        argument_count > 2 ? interpreter_start(arguments + 2, &interpreter) : NULL;
+    const char *problem = argument_count > interpreter_at
+                              ? interpreter_start(arguments + interpreter_at, &interpreter)
+                              : NULL;
     if (problem)
         fail(problem);
     output_put(GUEST_WAITING, NULL, 0);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sha256.h"
 #include "guest/layers/landlock.h"
 #include "guest/messages/guest_output.h"
 #include "guest/messages/guest_protocol.h"
@@ -39,13 +40,32 @@ static bool is_gvisor(void)
     return end && memmem(log, (size_t)(end - log), first, sizeof(first) - 1);
 }
 
+static char digest_line[sizeof(GUEST_DIGEST "\n") + SHA256_TEXT_LENGTH];
+
+bool facts_take_digest(void)
+{
+    unsigned char chunk[16384];
+    char text[SHA256_TEXT_LENGTH + 1];
+    struct sha256 hash;
+    ssize_t count = 0;
+    CLEANUP_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    sha256_begin(&hash);
+    while (fd >= 0 && (count = read(fd, chunk, sizeof(chunk))) > 0)
+        sha256_add(&hash, chunk, (size_t)count);
+    if (fd < 0 || count < 0)
+        return false;
+    sha256_end(&hash, text);
+    (void)snprintf(digest_line, sizeof(digest_line), GUEST_DIGEST "%s\n", text);
+    return true;
+}
+
 /* gVisor leaves out these two lines. */
 static int write_own(const char *status, char ret[GUEST_OWN_FACTS_LIMIT])
 {
     const char *ambient = has_ambient_capability() ? "CapAmb:\t1\n" : "CapAmb:\t0\n";
     const char *privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? "NoNewPrivs:\t1\n" : "";
-    return snprintf(ret, GUEST_OWN_FACTS_LIMIT, "%s%s" GUEST_KERNEL "%s\nLandlock:\t%d\n",
-                    strstr(status, "\nCapAmb:") ? "" : ambient,
+    return snprintf(ret, GUEST_OWN_FACTS_LIMIT, "%s%s%s" GUEST_KERNEL "%s\nLandlock:\t%d\n",
+                    digest_line, strstr(status, "\nCapAmb:") ? "" : ambient,
                     strstr(status, "\nNoNewPrivs:") ? "" : privileges,
                     is_gvisor() ? GUEST_KERNEL_GVISOR : GUEST_KERNEL_LINUX, landlock_abi());
 }

@@ -20,3 +20,6 @@ bool layers_apply(void);
 /* Sends the guest's /proc/self/status, and behind that its own lines for what the kernel leaves out
  * there, or tells otherwise (GUEST_FACTS). false with errno. */
 bool facts_send(void);
+/* They are to have the digest of the guest's program, which can be read only before the guest is
+ * protected. false with errno. */
+bool facts_take_digest(void);

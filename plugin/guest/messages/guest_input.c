@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/write_fully.h"
 
-#define CHUNK 65536
+#define CHUNK          65536
+#define TAKEN_LIMIT_MS 10000 /* for a backend that is slow, or has gone without a word */
 
 bool input_await(int other)
 {
@@ -101,6 +103,35 @@ void input_await_end(void)
     do
         count = read(STDIN_FILENO, dropped, sizeof(dropped));
     while (count > 0 || (count < 0 && errno == EINTR));
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* false: nothing has come in time. */
+static bool is_readable(int64_t until_ms)
+{
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    int64_t left_ms = until_ms - now_ms();
+    int count = left_ms > 0 ? poll(&ready, 1, (int)left_ms) : 0;
+    return count > 0 || (count < 0 && errno == EINTR);
+}
+
+/* What comes ahead of the word may be the rest of an order, so the word is looked for in all. */
+void input_await_taken(void)
+{
+    int64_t until_ms = now_ms() + TAKEN_LIMIT_MS;
+    char last[GUEST_TAKEN_LENGTH] = "";
+    while (memcmp(last, GUEST_TAKEN, sizeof(last)) != 0 && is_readable(until_ms)) {
+        memmove(last, last + 1, sizeof(last) - 1);
+        ssize_t count = read(STDIN_FILENO, &last[sizeof(last) - 1], 1);
+        if (count == 0 || (count < 0 && errno != EINTR))
+            return;
+    }
 }
 
 int input_make_file(void)

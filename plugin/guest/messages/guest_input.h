@@ -28,6 +28,8 @@ uint32_t input_take_number(void);
 size_t input_take_some(void *bytes, size_t length);
 /* Drops what comes until the backend has gone. */
 void input_await_end(void);
+/* The same until it has said that it has taken all (GUEST_TAKEN), but for a while at most. */
+void input_await_taken(void);
 /* A file in memory for it, CLOEXEC; -1 with errno. */
 int input_make_file(void);
 /* No more can be written to it, and it is read from its beginning. false with errno. */

@@ -39,21 +39,28 @@
  * links to it, and Python's module pip (interpreter/installer_command/). */
 #define GUEST_PATH       "/.code-execute-guest"
 #define GUEST_INSTALLERS "/.code-execute-installers"
-/* Its first argument: what of TCP the program may use. Behind it, an interpreter's
- * (guest_interpreter.h).
+/* Its first argument: what of TCP the program may use. Behind it GUEST_DISTANT, if at all, and an
+ * interpreter's (guest_interpreter.h).
  */
 #define GUEST_WITH_NETWORK    "with-network"
 #define GUEST_WITHOUT_NETWORK "without-network"
 #define GUEST_WITH_ENDPOINTS  "with-endpoints" /* to RUN_ENDPOINTS_PORT alone */
+/* The image has brought the guest, so its digest is among the facts; and what carries its frames
+ * loses the last of them where the container ends at once, so it stays for a while, until the
+ * backend has answered the last frame with GUEST_TAKEN. */
+#define GUEST_DISTANT "distant"
 
 #define GUEST_HEADER_LENGTH   5
 #define GUEST_CONTROL_LIMIT   8192  /* payload of a frame that is not a stream's */
-#define GUEST_OWN_FACTS_LIMIT 96    /* of its own lines in the facts */
+#define GUEST_OWN_FACTS_LIMIT 176   /* of its own lines in the facts */
 #define GUEST_DATA_LIMIT      65536 /* payload of a stream's frame */
 #define GUEST_HEAD_LIMIT      (UINT32_C(64) << 20)
 #define GUEST_STRING_LIMIT    GUEST_HEAD_LIMIT
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65) /* of a cell also a file's number, see above */
+/* Behind ENDED, and behind the files: the backend has all of it. */
+#define GUEST_TAKEN           "all!"
+#define GUEST_TAKEN_LENGTH    4
 #define GUEST_ORDER_END       'e'
 #define GUEST_ORDER_ANSWERS   'a' /* see above */
 #define GUEST_ORDER_MEASURE   'm' /* the processor time of all: GUEST_MEASURED is the answer */
@@ -83,14 +90,15 @@
 #define GUEST_INTERPRETER_TOLD  4 /* its report: 'w' when it waits, 'b' when its program begins */
 #define GUEST_INTERPRETER_INPUT 5 /* the file that becomes its standard input */
 
-#define GUEST_KERNEL        "Kernel:\t" /* a line of the facts */
+#define GUEST_DIGEST        "Guest:\t"  /* a line of the facts: SHA-256 of the program */
+#define GUEST_KERNEL        "Kernel:\t" /* the same */
 #define GUEST_KERNEL_GVISOR "gVisor"
 #define GUEST_KERNEL_LINUX  "Linux"
 
 enum guest_kind {
     GUEST_FACTS = 1, /* what the kernel says of the guest (guest_facts.c): its /proc/self/status,
-                        whose kernel it is, and in the last line the ABI of Landlock that every
-                        program gets, 0 for none */
+                        its digest, whose kernel it is, and in the last line the ABI of Landlock
+                        that every program gets, 0 for none */
     GUEST_WAITING,   /* for the message, and so does the interpreter, if there is one */
     GUEST_STARTED,   /* the program's execve has succeeded, behind all layers */
     GUEST_MISSING,   /* the program is not in the image */

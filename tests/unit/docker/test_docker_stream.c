@@ -220,6 +220,32 @@ START_TEST(landlock_is_what_the_guest_says)
 }
 END_TEST
 
+START_TEST(a_guest_is_known_by_its_whole_digest)
+{
+    static const char digest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const struct {
+        const char *report;
+        bool is_known;
+    } cases[] = {
+        {"Name:\tx\nGuest:\t0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"
+         "Kernel:\tLinux\nLandlock:\t7\n",
+         true},
+        {"Name:\tx\nKernel:\tLinux\nLandlock:\t7\n", false},
+        {"Name:\tx\nGuest:\t0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde0\n",
+         false},
+        {"Name:\tx\nGuest:\t0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0\n",
+         false},
+        {"Name:\tGuest:\t0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
+         false},
+        {"", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        ck_assert_int_eq(guest_facts_are_of((const unsigned char *)cases[i].report,
+                                            strlen(cases[i].report), digest),
+                         cases[i].is_known);
+}
+END_TEST
+
 START_TEST(a_runtime_is_gvisors_by_its_name)
 {
     static const struct {
@@ -376,6 +402,7 @@ int main(void)
     tcase_add_test(cases, facts_are_compared_exactly);
     tcase_add_test(cases, gvisor_takes_no_filter_from_an_engine);
     tcase_add_test(cases, landlock_is_what_the_guest_says);
+    tcase_add_test(cases, a_guest_is_known_by_its_whole_digest);
     tcase_add_test(cases, a_runtime_is_gvisors_by_its_name);
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);

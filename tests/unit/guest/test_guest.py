@@ -2,6 +2,7 @@
 """The first process of a container, without an engine: code-execute-guest as pid 1 of namespaces of its own, and this test as its
 backend. In a container: tests/docker and tests/escape"""
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -182,6 +183,45 @@ def test_a_signal_of_the_program_does_not_reach_it():
 def test_ends_are_exact():
     for code, status in (("exit 0", 0), ("exit 7", 7 << 8), ("exit 137", 137 << 8), ("kill -KILL $$", 9), ("kill -SEGV $$", 11), ("kill -PIPE $$", 13)):
         tap.equal(streams(shell(code))[0] & ~0x80, status, code)
+
+
+def test_one_that_an_image_has_brought_tells_its_digest():
+    digest = hashlib.sha256(pathlib.Path(PROGRAM).read_bytes()).hexdigest()
+    for arguments, count in (((), 0), (("distant",), 1)):
+        process = start(*arguments)
+        [(_, facts), *_] = talk(process, guest.message(["true"]))
+        process.communicate(timeout=TIME)
+        tap.equal(facts.count(f"\nGuest:\t{digest}\n".encode()), count, facts)
+
+
+def test_a_distant_one_stays_until_its_last_frame_is_answered():
+    """The bytes ahead of the word are those of an order that was under way. Its control: one that is not distant ends by itself."""
+    for told, status in ((guest.message(["sh", "-c", "exit 7"]), 7), (guest.message(["sh", "-c", "kill -KILL $$"]), 137),
+                         (guest.message(["no-such-program"]), 1)):
+        near, far = start(), start("distant")
+        talk(near, told)
+        tap.equal(near.wait(timeout=TIME), status)
+        near.communicate()
+        far.stdin.write(told)
+        far.stdin.flush()
+        read_until(far, lambda output: is_last(output) or output.endswith(guest.frame("missing")))
+        tap.equal(far.poll(), None, "it waits")
+        far.stdin.write(b"a\x03\0\0\0alall")
+        far.stdin.flush()
+        tap.equal(far.poll(), None, "these are not the word")
+        far.stdin.write(b"!")
+        far.stdin.flush()
+        tap.equal(far.wait(timeout=TIME), status)
+        far.communicate()
+
+
+def test_a_distant_one_ends_where_nobody_answers():
+    process = start("distant")
+    process.stdin.write(guest.message(["sh", "-c", "exit 3"]))
+    process.stdin.flush()
+    read_until(process, is_last)
+    tap.equal(process.wait(timeout=TIME), 3)
+    process.communicate()
 
 
 def test_a_missing_program_is_missing():

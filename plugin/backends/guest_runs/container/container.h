@@ -150,6 +150,7 @@ struct container {
     bool looked;        /* the provider was asked about that end */
     bool ordered;       /* its run has ordered the end, whose reason nobody need ask for then */
     bool told;          /* its run has heard of the end */
+    bool acknowledged;  /* its guest has */
     bool removing;
     bool removed;
     unsigned int attempts; /* at the removal */

@@ -46,8 +46,21 @@ static bool is_finished(const struct container *container)
     return !container->job->collects || stream->collected || stream->over;
 }
 
+/* Its guest ends then, where that is a bad end; until then it may have more to say. */
+static void acknowledge(struct container *container)
+{
+    if (!container->environment->provider->is_distant || container->acknowledged ||
+        !container->end.reported || !is_finished(container))
+        return;
+    container->acknowledged = true;
+    container->job->order_count = 0;
+    for (size_t i = 0; i < GUEST_TAKEN_LENGTH; i++)
+        (void)container_send_order(container, GUEST_TAKEN[i]);
+}
+
 static void check_end_of_program(struct container *container)
 {
+    acknowledge(container);
     if (!container->told && is_end_known(container))
         tell_end(container);
     if (container->told && container->job && is_finished(container))

@@ -4,6 +4,7 @@
  */
 #include "backends/guest_runs/container/guest_stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,4 +148,13 @@ uint32_t guest_facts_landlock(const unsigned char *report, size_t length)
     return digits > 0 && digits <= LANDLOCK_DIGITS && text[digits] == '\n'
                ? (uint32_t)strtoul(text, NULL, 10)
                : 0;
+}
+
+/* Lines ahead of the guest's own begin with names of the kernel's, which has none of that name. */
+bool guest_facts_are_of(const unsigned char *report, size_t length, const char *digest)
+{
+    char line[GUEST_OWN_FACTS_LIMIT];
+    int line_length = snprintf(line, sizeof(line), "\n" GUEST_DIGEST "%s\n", digest);
+    return line_length > 0 && (size_t)line_length < sizeof(line) &&
+           memmem(report, length, line, (size_t)line_length);
 }

@@ -56,5 +56,8 @@ uint32_t guest_facts_read(const unsigned char *report, size_t length);
 /* May that process have a program? gVisor's kernel takes no filter from an engine: there the
  * program has the guest's own alone, which the guest puts on it and looks at. */
 bool guest_facts_suffice(uint32_t found);
+/* Whether that guest's program is the one with that digest, in lower-case hexadecimal digits; false
+ * where it tells none. */
+bool guest_facts_are_of(const unsigned char *report, size_t length, const char *digest);
 /* The ABI of Landlock that every program of that guest gets, by the guest's own line; 0: none. */
 uint32_t guest_facts_landlock(const unsigned char *report, size_t length);

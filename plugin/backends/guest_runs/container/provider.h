@@ -71,6 +71,7 @@ struct attached_form {
 struct guest_provider {
     const char *name; /* in messages: "docker" */
     const struct attached_form *form;
+    bool is_distant; /* the guest has GUEST_DISTANT, and waits for GUEST_TAKEN */
 
     /* Of a container (container.h). */
     /* Makes one for the warm pool, which waits at most so long. NULL: none now. */

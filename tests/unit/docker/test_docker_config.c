@@ -10,7 +10,7 @@
 
 #include "../support/random.h"
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/engine/owner.h"
+#include "backends/guest_runs/container/owner.h"
 #include "base/cleanup.h"
 #include "guest/messages/guest_protocol.h"
 #include "tap_suite.h"

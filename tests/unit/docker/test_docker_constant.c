@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/engine/owner.h"
+#include "backends/guest_runs/container/owner.h"
 #include "base/cleanup.h"
 #include "guest/messages/guest_protocol.h"
 #include "tap_suite.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/docker/engine/engine_members.h"
+#include "backends/guest_runs/container/engine_members.h"
 #include "base/cleanup.h"
 
 /* What an engine fills in by itself, and why it takes nothing from the isolation. */

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "backends/docker/engine/owner.h"
+#include "backends/guest_runs/container/owner.h"
 #include "protocol/run_description.h"
 
 #define CONTAINER_USER 65534 /* nobody, in every distribution's passwd */

@@ -7,9 +7,9 @@
 
 #include "backends/docker/engine/engine_facts.h"
 #include "backends/docker/engine/engine_http.h"
-#include "backends/docker/engine/owner.h"
 #include "backends/docker/messages/docker_messages.h"
 #include "backends/guest_runs/container/container.h"
+#include "backends/guest_runs/container/owner.h"
 
 #define ENGINES_LIMIT 8 /* addresses; operators have one */
 

@@ -2,7 +2,7 @@
 /*
  * Whose container is it, and does its owner still live? Every container has its owner's identity in
  * labels. A backend removes the containers of owners that have certainly ended, and those of owners
- * that it cannot judge once their latest time is past. Runs in the docker backend.
+ * that it cannot judge once their latest time is past. Runs in a backend of containers.
  */
 #pragma once
 

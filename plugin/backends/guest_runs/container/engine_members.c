@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the comparison of single members: see engine_members.h. */
-#include "backends/docker/engine/engine_members.h"
+#include "backends/guest_runs/container/engine_members.h"
 
 bool engine_member_is_empty(const json_t *value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the identity in labels: see owner.h. Runs in the docker backend. */
-#include "backends/docker/engine/owner.h"
+/* Owns the identity in labels: see owner.h. Runs in a backend of containers. */
+#include "backends/guest_runs/container/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>

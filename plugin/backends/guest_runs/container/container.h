@@ -105,6 +105,7 @@ struct guest_environment {
     const struct container_events *events; /* called by containers */
     struct container *containers;          /* all that are not removed yet; owned */
     struct warm_pool *warm_pools;          /* WARM_POOLS (pool/warm_pool.h) */
+    const char *guest_digest;              /* which guest a container must have; NULL: any */
     uint64_t busy_us;                      /* when a run was last under way */
     bool closing; /* containers that cannot be removed are left to the next backend */
 };
@@ -120,6 +121,7 @@ struct container_stream {
     struct guest_reader guest;
     uint32_t facts;        /* that hold for the guest */
     uint32_t landlock_abi; /* of its programs */
+    bool is_known_guest;   /* it is the one that the environment names */
     bool waiting;          /* it waits for the message, or has waited */
     bool started;          /* it has started the program */
     bool collected;        /* it has sent all files of the run */

@@ -29,7 +29,8 @@ static void tell_end(struct container *container)
 {
     const struct container_end *end = &container->end;
     const struct guest_provider *provider = container->environment->provider;
-    if (!container_end_is_good(end) && !container->looked && !container->ordered) {
+    bool asks = !container_end_is_good(end) && (!provider->asks_after || provider->asks_after(end));
+    if (asks && !container->looked && !container->ordered) {
         if (container->waited && !provider->is_asking(container))
             provider->read_end(container);
     } else if (container_end_is_explained(end)) {

@@ -197,9 +197,11 @@ static void fail_start(struct container *container, const struct guest_piece *sa
 static bool take_report(struct container *container, const struct guest_piece *said)
 {
     struct container_stream *stream = &container->stream;
+    const char *digest = container->environment->guest_digest;
     if (said->kind == GUEST_FACTS && !stream->waiting) {
         stream->facts = guest_facts_read(said->bytes, said->length);
         stream->landlock_abi = guest_facts_landlock(said->bytes, said->length);
+        stream->is_known_guest = !digest || guest_facts_are_of(said->bytes, said->length, digest);
     } else if (said->kind == GUEST_WAITING && !stream->waiting) {
         stream->waiting = true;
         if (container->job)

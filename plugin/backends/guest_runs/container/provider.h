@@ -18,6 +18,7 @@
 #include "protocol/run_event.h"
 
 struct container;
+struct container_end;
 struct curl_waitfd;
 struct engine; /* where containers are made; the provider's, only compared elsewhere */
 struct guest_environment;
@@ -79,8 +80,10 @@ struct guest_provider {
                                       struct warm_pool *warm_pool, uint64_t waiting_s);
     /* Its stream is attached: starts it, unless it runs. container->running is set then. */
     void (*start)(struct container *container);
-    /* Asks how it ended, the last request before the removal. */
+    /* Asks how it ended, the last request before the removal, where that is not looked at yet. */
     void (*read_end)(struct container *container);
+    /* Whether a bad end must be asked about before the run hears of it. NULL: each must. */
+    bool (*asks_after)(const struct container_end *end);
     /* A request about it is under way; gives it up. */
     bool (*is_asking)(const struct container *container);
     void (*stop_asking)(struct container *container);

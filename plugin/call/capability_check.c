@@ -55,7 +55,8 @@ size_t capability_needs(const struct call *call, struct capability_need ret[CAPA
     const struct request_field *fields = request_fields(&field_count);
     size_t count = 0;
     ret[count++] = (struct capability_need){.capability = CAPABILITY_EXEC};
-    enum capability of_mode = sandbox_mode_row(call->configuration.mode)->needs;
+    enum capability of_mode =
+        policy_mode_row(call->configuration.policy, call->configuration.mode)->needs;
     if (of_mode != CAPABILITY_EXEC)
         ret[count++] = (struct capability_need){.capability = of_mode};
     for (size_t i = 0; i < field_count; i++) {

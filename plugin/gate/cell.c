@@ -149,15 +149,17 @@ static uint64_t checkpoints_of(const struct call *call)
 {
     bool has_secrets = call->request.secret_count > 0 || (call->session && call->session->secrets);
     bool is_first = !call->session || cell_program(call) == 0;
-    bool can_be_copied = is_first &&
-                         sandbox_mode_row(call->configuration.mode)->keeps_checkpoints &&
-                         call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
+    bool can_be_copied =
+        is_first &&
+        policy_mode_row(call->configuration.policy, call->configuration.mode)->keeps_checkpoints &&
+        call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
     return can_be_copied && !has_secrets ? call->configuration.policy->sessions.checkpoints : 0;
 }
 
 bool cell_plan(struct call *call, struct error *error)
 {
-    const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
+    const struct sandbox_mode_row *row =
+        policy_mode_row(call->configuration.policy, call->configuration.mode);
     drop_other_session(call);
     if (!cell_action_is_sound(call, error))
         return false;

@@ -87,7 +87,7 @@ bool cell_action_is_sound(const struct call *call, struct error *error)
 
 static bool can_be_undone(const struct call *call, struct error *error)
 {
-    if (!sandbox_mode_row(call->configuration.mode)->keeps_checkpoints)
+    if (!policy_mode_row(call->configuration.policy, call->configuration.mode)->keeps_checkpoints)
         return cell_refuse(error,
                            "this sandbox mode keeps no checkpoints, so no cell can be undone");
     if (call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
@@ -118,7 +118,7 @@ static bool refuse_fork(struct error *error, const char *why)
 static bool can_be_forked(const struct call *call, struct error *error)
 {
     const struct session *session = call->session;
-    if (!sandbox_mode_row(call->configuration.mode)->keeps_checkpoints)
+    if (!policy_mode_row(call->configuration.policy, call->configuration.mode)->keeps_checkpoints)
         return cell_refuse(error,
                            "this sandbox mode keeps no checkpoints, so no session can be forked");
     if (call->description.preparation.runner != RUN_INTERPRETER_PYTHON)

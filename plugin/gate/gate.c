@@ -133,6 +133,8 @@ static bool apply_policy(struct call *call, struct error *error)
     if (!narrowing_check(&call->context.narrowing, policy, error))
         return false;
     call->configuration.mode = narrowing_mode(&call->context.narrowing, call->configuration.mode);
+    if (!narrowing_check_mode(&call->context.narrowing, policy, call->configuration.mode, error))
+        return false;
     if (!input_files_find(call, error) || !package_plan(call, error) || !plan_run(call, error) ||
         !cell_plan(call, error) || !tool_plan(call, error) || !endpoint_plan(call, error) ||
         !input_files_fit(call, error) || !check_network(call, error))

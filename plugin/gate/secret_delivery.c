@@ -75,7 +75,8 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
     char path[sizeof(RUN_HOME "/" SECRETS_DIRECTORY "/") + SECRET_NAME_LIMIT];
     (void)snprintf(path, sizeof(path), RUN_HOME "/" SECRETS_DIRECTORY "/%s", secret->name);
     const char *relative = path + sizeof(RUN_HOME);
-    if (sandbox_mode_row(call->configuration.mode)->isolation != RUN_ISOLATION_SANDBOX) {
+    if (policy_mode_row(call->configuration.policy, call->configuration.mode)->isolation !=
+        RUN_ISOLATION_SANDBOX) {
         error_set(error, ERROR_SECRET_UNUSABLE,
                   "the secret \"%s\" is delivered as a file, which mode %s does not have",
                   secret->name, sandbox_mode_name(call->configuration.mode));

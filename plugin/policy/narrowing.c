@@ -161,6 +161,21 @@ enum sandbox_mode narrowing_mode(const struct narrowing *narrowing, enum sandbox
     return replaced ? narrowing->process_means : mode;
 }
 
+/* Namespaces are for the mode in whose place a variant stands, and for workers as well. */
+bool narrowing_check_mode(const struct narrowing *narrowing, const struct policy *policy,
+                          enum sandbox_mode mode, struct error *error)
+{
+    if (!narrowing->json || narrowing->process_means != SANDBOX_MODE_PROCESS ||
+        policy_mode_row(policy, mode)->isolation != RUN_ISOLATION_UNPRIVILEGED)
+        return true;
+    error_set(error, ERROR_SANDBOX_UNAVAILABLE,
+              "sandbox unavailable: the gateway wants namespaces for this call, and programs of "
+              "mode %s have none",
+              sandbox_mode_name(mode));
+    error_set_hint(error, "no change of the request helps: ask the operator for another mode");
+    return false;
+}
+
 bool narrowing_leaves_endpoint(const struct narrowing *narrowing, const char *name)
 {
     return !narrowing->endpoints || string_list_contains(narrowing->endpoints, name);

@@ -41,6 +41,9 @@ json_t *narrowing_json(const struct narrowing *narrowing);
 /* The remaining policy. */
 /* The mode of a call that would have this one. */
 enum sandbox_mode narrowing_mode(const struct narrowing *narrowing, enum sandbox_mode mode);
+/* Whether that one has the isolation that is left. */
+bool narrowing_check_mode(const struct narrowing *narrowing, const struct policy *policy,
+                          enum sandbox_mode mode, struct error *error);
 bool narrowing_leaves_language(const struct narrowing *narrowing, const char *language);
 bool narrowing_leaves_endpoint(const struct narrowing *narrowing, const char *name);
 bool narrowing_leaves_network(const struct narrowing *narrowing);

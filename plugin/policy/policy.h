@@ -270,6 +270,8 @@ struct policy {
     size_t language_count;
     struct policy_images images;
     struct wire_bytes options[SANDBOX_MODE_COUNT]; /* each for the backend of its mode */
+    /* What the section of a mode has put in the place of its row; NULL: the row stands. */
+    const struct sandbox_mode_row *rows[SANDBOX_MODE_COUNT];
     struct policy_content content;
 };
 
@@ -293,6 +295,9 @@ void policy_unref(struct policy *policy); /* NULL is fine */
 
 /* The mode that is meant where an operator names this one. */
 enum sandbox_mode policy_mode_named(const struct policy *policy, enum sandbox_mode mode);
+/* What runs of that mode are like under the policy: whoever asks of layers, isolation, rights or
+ * abilities asks here, and not the table of modes. */
+const struct sandbox_mode_row *policy_mode_row(const struct policy *policy, enum sandbox_mode mode);
 
 /* The table of limits; *ret_count rows in the order in which results show them. */
 const struct policy_limit_row *policy_limit_rows(size_t *ret_count);

@@ -130,3 +130,9 @@ enum sandbox_mode policy_mode_named(const struct policy *policy, enum sandbox_mo
     const struct sandbox_mode_row *means = sandbox_mode_row(policy->process_means);
     return means->variant_of == sandbox_mode_row(mode) ? policy->process_means : mode;
 }
+
+const struct sandbox_mode_row *policy_mode_row(const struct policy *policy, enum sandbox_mode mode)
+{
+    bool replaced = policy && policy->rows[mode]; /* a refused call may have no policy yet */
+    return replaced ? policy->rows[mode] : sandbox_mode_row(mode);
+}

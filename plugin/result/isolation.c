@@ -53,7 +53,8 @@ static void write_facts(struct json_draft *draft, const struct call *call)
     json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
     json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
     json_draft_boolean(draft, "network", call->request.network);
-    sandbox_mode_row(call->configuration.mode)->write_details(draft, call);
+    policy_mode_row(call->configuration.policy, call->configuration.mode)
+        ->write_details(draft, call);
 }
 
 static void write_details(struct json_draft *draft, const char *name, const struct result *result)

@@ -128,7 +128,8 @@ static struct run_facts facts_of_run(const struct call *call)
 {
     const struct run_event *ended = &call->outcome.ended;
     const struct run_limits *limits = &call->description.limits;
-    uint32_t isolation = sandbox_mode_row(call->configuration.mode)->isolation;
+    uint32_t isolation =
+        policy_mode_row(call->configuration.policy, call->configuration.mode)->isolation;
     bool is_isolated = isolation != RUN_ISOLATION_NONE;
     return (struct run_facts){
         .language = call->language->name,

@@ -44,7 +44,7 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      const struct policy_language *language, bool network,
                      struct run_description *ret)
 {
-    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
+    const struct sandbox_mode_row *row = policy_mode_row(policy, mode);
     bool sandboxed = row->isolation != RUN_ISOLATION_NONE;
     ret->isolation = row->isolation;
     ret->network = network;

@@ -34,7 +34,8 @@ static bool refuse_mode(const struct sandbox_mode_row *row, struct error *error)
 
 static bool can_have_endpoints(const struct call *call, struct error *error)
 {
-    const struct sandbox_mode_row *row = sandbox_mode_row(call->configuration.mode);
+    const struct sandbox_mode_row *row =
+        policy_mode_row(call->configuration.policy, call->configuration.mode);
     if (row->no_endpoints)
         return refuse_mode(row, error);
     return !call->request.network ||

@@ -15,7 +15,8 @@
 static bool is_offered(const struct offer *offer, const struct policy_endpoint *endpoint)
 {
     const char *name = endpoint->order.name;
-    return !sandbox_mode_row(offer->configuration->mode)->no_endpoints &&
+    return !policy_mode_row(offer->configuration->policy, offer->configuration->mode)
+                ->no_endpoints &&
            offer_grants(offer, CAPABILITY_ENDPOINTS, name) &&
            (!offer->narrowing || narrowing_leaves_endpoint(offer->narrowing, name));
 }

@@ -125,7 +125,7 @@ static void look_at_capabilities(struct lint *lint)
         lint_add(lint, LINT_WARNING, "/capabilities", NULL,
                  "nothing can run: sandbox.exec is not granted");
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
-        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        const struct sandbox_mode_row *row = policy_mode_row(policy, (enum sandbox_mode)i);
         if (policy->mode_allowed[i] && row->needs != CAPABILITY_EXEC &&
             !grants(policy, row->needs, NULL))
             lint_add(lint, LINT_WARNING, "/capabilities", NULL,
@@ -164,6 +164,21 @@ static void look_at_mode_without_isolation(struct lint *lint, enum sandbox_mode 
                  "mode %s isolates nothing, and \"require\" does not apply to it", name);
 }
 
+/* A variant that the policy chooses in another section has a finding of its own. */
+static void look_at_workers(struct lint *lint, enum sandbox_mode mode)
+{
+    const struct sandbox_mode_row *row = policy_mode_row(lint->policy, mode);
+    char place[PLACE_LIMIT];
+    if (!lint->policy->mode_allowed[mode] || row->isolation != RUN_ISOLATION_UNPRIVILEGED ||
+        row->variant_of)
+        return;
+    (void)snprintf(place, sizeof(place), "/%s/mode", row->name);
+    lint_add(lint, LINT_NOTICE, place, NULL,
+             "programs of mode %s have no namespaces on their workers: docs/threat-model.md says "
+             "what they reach there",
+             row->name);
+}
+
 static void look_at_modes(struct lint *lint)
 {
     const struct policy *policy = lint->policy;
@@ -171,13 +186,14 @@ static void look_at_modes(struct lint *lint)
         if (policy->mode_allowed[i] && !sandbox_mode_row((enum sandbox_mode)i)->isolation)
             look_at_mode_without_isolation(lint, (enum sandbox_mode)i);
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
-        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        const struct sandbox_mode_row *row = policy_mode_row(policy, (enum sandbox_mode)i);
         uint64_t layers = policy->required_layers | row->mandatory_layers;
         if (policy->mode_allowed[i] && row->isolation && (layers & LAYER_BIT(LAYER_CGROUP)) == 0)
             lint_add(lint, LINT_NOTICE, "/require", NULL,
                      "without \"cgroup\", %s mode also runs on machines that cannot cap memory and "
                      "processes of a whole tree",
                      row->name);
+        look_at_workers(lint, (enum sandbox_mode)i);
     }
 }
 

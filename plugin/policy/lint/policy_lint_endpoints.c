@@ -101,7 +101,7 @@ static void look_at_secret(struct lint *lint, const struct policy_endpoint *endp
 static bool can_be_carried(const struct policy *policy)
 {
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        if (policy->mode_allowed[i] && !sandbox_mode_row((enum sandbox_mode)i)->no_endpoints)
+        if (policy->mode_allowed[i] && !policy_mode_row(policy, (enum sandbox_mode)i)->no_endpoints)
             return true;
     return false;
 }

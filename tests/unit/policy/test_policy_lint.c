@@ -28,7 +28,11 @@ static struct policy *load(const char *patch)
 #define HASH_1 "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
 #define HASH_2 "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35" /* 2 */
 
-#define QUIET            "\"require\":[\"cgroup\"]"
+#define QUIET "\"require\":[\"cgroup\"]"
+#define WORKERS(mode)                                                                              \
+    "\"modes\":{\"default\":\"remote\",\"allowed\":[\"remote\"]},\"remote\":{\"mode\":\"" mode     \
+    "\",\"workers\":[{\"name\":\"w.example\",\"address\":\"w:1\"}],\"tls\":{\"authority\":\"/a\"," \
+    "\"certificate\":\"/c\",\"key\":\"/k\"}}"
 #define UNPRIVILEGED     "\"process\":{\"isolation\":\"unprivileged\"}"
 #define DOCKER_ALONE     "\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\"]}"
 #define HASH_1           "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
@@ -76,6 +80,11 @@ static const struct {
      "notice /process/isolation;"},
     {"{" QUIET "," UNPRIVILEGED "}", "warning /capabilities;notice /process/isolation;"},
     {"{" DOCKER_ALONE "," UNPRIVILEGED "}", "warning /process/isolation;"},
+    {"{" QUIET "," WORKERS("process") "}", ""},
+    {"{" QUIET "," WORKERS("unprivileged") ",\"capabilities\":[\"sandbox.exec\","
+                                           "\"sandbox.exec.mode.unprivileged\"]}",
+     "notice /remote/mode;"},
+    {"{" QUIET "," WORKERS("unprivileged") "}", "warning /capabilities;notice /remote/mode;"},
     {"{" QUIET ",\"process\":{\"scratch_directory\":\"/srv\"}}",
      "warning /process/scratch_directory;"},
     {"{" QUIET ",\"process\":{\"isolation\":\"unprivileged\",\"scratch_directory\":\"/srv\"},"

@@ -20,8 +20,9 @@ START_TEST(options_come_back)
     char one[] = "w-1.example 10.0.0.7:7443";
     char two[] = "w2 [fd00::7]:7443";
     char key[] = "/etc/key.pem";
+    char mode[] = "unprivileged";
     char *workers[] = {one, two, NULL};
-    const struct remote_options sent = {.workers = workers, .key = key};
+    const struct remote_options sent = {.workers = workers, .key = key, .mode = mode};
     CLEANUP(free_bytes) struct wire_bytes bytes = {NULL, 0};
     CLEANUP(remote_options_clear) struct remote_options read = {.workers = NULL};
     ck_assert(remote_options_write(&sent, &bytes));
@@ -30,6 +31,7 @@ START_TEST(options_come_back)
     ck_assert_ptr_null(read.workers[2]);
     ck_assert_str_eq(read.key, key);
     ck_assert_str_eq(read.discover_dns, "");
+    ck_assert_str_eq(read.mode, mode);
     bytes.length--;
     struct remote_options untouched = {.key = key};
     ck_assert(!remote_options_read(&bytes, &untouched));
@@ -112,8 +114,10 @@ START_TEST(details_come_back)
     memset(sent.worker, 'w', sizeof(sent.worker) - 1);
     memset(sent.attested_by, 'a', sizeof(sent.attested_by) - 1);
     memset(sent.address, 'b', sizeof(sent.address) - 1);
+    memset(sent.mode, 'm', sizeof(sent.mode) - 1);
     remote_details_write(&sent, &bytes);
     ck_assert_str_eq(remote_details_read(&bytes).address, sent.address);
+    ck_assert_str_eq(remote_details_read(&bytes).mode, sent.mode);
 }
 END_TEST
 

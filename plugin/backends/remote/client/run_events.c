@@ -105,7 +105,7 @@ static bool is_of_a_backend(uint32_t code)
 {
     return code == ERROR_BACKEND_UNAVAILABLE || code == ERROR_BACKEND_FAILED ||
            code == ERROR_SANDBOX_UNAVAILABLE || code == ERROR_TOO_MANY_REQUESTS ||
-           code == ERROR_NOT_SUPPORTED;
+           code == ERROR_NOT_SUPPORTED || code == ERROR_RUNTIME_NOT_FOUND;
 }
 
 static void judge_event(struct run *run, struct run_event *event)

@@ -19,7 +19,6 @@
 #define REST_FIRST_MS 100
 #define REST_MOST_MS  5000
 #define ATTEMPT_MS    5000 /* from the first packet until both sides have greeted */
-#define WORKERS_MODE  "process"
 #define FOREVER_MS    3600000
 
 static void rest(struct worker *worker);
@@ -120,9 +119,12 @@ static void greeted(void *user, struct link *link __attribute__((unused)),
 {
     struct worker *worker = user;
     worker->peer = *peer;
-    if (strcmp(peer->mode, WORKERS_MODE) != 0) {
+    if (strcmp(peer->mode, worker->context->mode) != 0) {
         error_set(&worker->error, ERROR_BACKEND_UNAVAILABLE,
-                  "the worker's mode is %.31s, and the policy wants " WORKERS_MODE, peer->mode);
+                  "the worker's mode is %.31s, and the policy wants %s", peer->mode,
+                  worker->context->mode);
+        error_set_hint(&worker->error, "let \"mode\" in the worker's configuration and "
+                                       "\"remote.mode\" in the policy say the same");
         worker->unfit = true;
         return;
     }
@@ -362,6 +364,7 @@ void worker_details(const struct worker *worker, struct remote_details *ret)
     (void)snprintf(ret->worker, sizeof(ret->worker), "%s", worker->peer.name);
     (void)snprintf(ret->attested_by, sizeof(ret->attested_by), "%s", worker->place.name);
     (void)snprintf(ret->address, sizeof(ret->address), "%.95s", worker->place.address);
+    (void)snprintf(ret->mode, sizeof(ret->mode), "%s", worker->context->mode);
 }
 
 void worker_part(const struct worker *worker, struct backend_part *ret)

@@ -39,6 +39,7 @@ struct worker_context {
     struct event_loop *loop;
     struct resolver *resolver;
     struct tls_files files; /* borrowed */
+    const char *mode;       /* that each must have; borrowed */
     void *user;
     void (*changed)(void *user); /* one has become usable, or is not any more */
 };

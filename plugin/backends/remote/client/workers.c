@@ -80,6 +80,7 @@ struct workers *workers_new(struct event_loop *loop, struct resolver *resolver,
         .loop = loop,
         .resolver = resolver,
         .files = {workers->options.authority, workers->options.certificate, workers->options.key},
+        .mode = workers->options.mode,
         .user = workers,
         .changed = worker_changed,
     };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The row of mode remote: runs on workers, other machines with a backend of process mode. And the
- * policy's section "remote": which workers, or where they are found, and the files of TLS, none of
- * which is opened here. Runs in the gateway, on the thread inside tool_invoke(), tool_prepare() or
- * tool_status().
+ * The rows of mode remote: runs on workers, other machines with a backend of process or docker
+ * mode. And the policy's section "remote": which workers, or where they are found, the mode that
+ * they have, and the files of TLS, none of which is opened here. Runs in the gateway, on the thread
+ * inside tool_invoke(), tool_prepare() or tool_status().
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/remote/messages/remote_options.h"
 #include "base/cleanup.h"
@@ -91,8 +92,17 @@ static const struct json_member tls_members[] = {
     {0},
 };
 
-/* Those whose rows there are: the layers that a run must have follow from it. */
-static const char *const worker_modes[] = {"process", NULL};
+/* A run has the layers of the one that the policy names, and a worker of another is not used: none
+ * is weaker than it was meant by surprise. */
+enum worker_mode { WORKERS_PROCESS, WORKERS_UNPRIVILEGED, WORKERS_DOCKER };
+static const char *const worker_modes[] = {"process", "unprivileged", "docker", NULL};
+static const struct sandbox_mode_row unprivileged_workers;
+static const struct sandbox_mode_row docker_workers;
+static const struct sandbox_mode_row *const worker_rows[] = {
+    [WORKERS_PROCESS] = &remote_mode,
+    [WORKERS_UNPRIVILEGED] = &unprivileged_workers,
+    [WORKERS_DOCKER] = &docker_workers,
+};
 
 static const struct json_member section_members[] = {
     {"workers", &member_list, SECTION(workers), 1, REMOTE_WORKERS_MOST, .optional = true,
@@ -137,7 +147,8 @@ static bool write_options(const struct json_place *place, const struct section *
                           struct wire_bytes *ret)
 {
     CLEANUP(cleanup_string_list) char **workers = NULL;
-    if (!list_workers(section, &workers))
+    CLEANUP_FREE char *mode = strdup(worker_modes[section->mode]);
+    if (!mode || !list_workers(section, &workers))
         return json_place_out_of_memory(place);
     const struct remote_options options = {
         .workers = workers,
@@ -147,6 +158,7 @@ static bool write_options(const struct json_place *place, const struct section *
         .authority = section->tls.authority,
         .certificate = section->tls.certificate,
         .key = section->tls.key,
+        .mode = mode,
     };
     return remote_options_write(&options, ret) ||
            json_place_refuse(place,
@@ -168,8 +180,11 @@ static bool read_section(const struct json_place *place, json_t *json, struct po
         return !policy->mode_allowed[SANDBOX_MODE_REMOTE] ||
                json_place_refuse(place, "is missing: a policy that allows mode remote names its "
                                         "workers there");
-    return json_read_members(place, json, section_members, &section) &&
-           check_ways(place, &section) && write_options(place, &section, ret);
+    if (!json_read_members(place, json, section_members, &section) ||
+        !check_ways(place, &section) || !write_options(place, &section, ret))
+        return false;
+    policy->rows[SANDBOX_MODE_REMOTE] = worker_rows[section.mode];
+    return true;
 }
 
 static const char *remedy_for_layer(enum isolation_layer layer,
@@ -191,6 +206,7 @@ static void write_details(struct json_draft *draft, const struct call *call)
     const struct run_event *ended = &call->outcome.ended;
     const struct remote_details details = remote_details_read(&ended->details);
     write_or_null(draft, "worker", details.worker);
+    write_or_null(draft, "worker_mode", details.mode);
     write_or_null(draft, "attested_by", details.attested_by);
     write_or_null(draft, "address", details.address);
     json_draft_integer(draft, "outer_uid", ended->isolation.outer_uid);
@@ -201,30 +217,68 @@ static void write_details(struct json_draft *draft, const struct call *call)
     (SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) | \
      SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL))
 
+#define PROGRAM "code-execute-remote"
+
+static const char program_is_missing[] =
+    "remote workers are not available: this installation has no remote backend (" PROGRAM
+    " is not next to code_execute.so)";
+static const char program_remedy[] =
+    "build or install code-execute with OpenSSL 3, or where the policy allows it set "
+    "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically";
+static const char not_allowed[] =
+    "mode remote needs a policy that lists it in \"modes\" and has its workers in \"remote\": "
+    "policies/remote.json is an example";
+static const char no_packages[] =
+    "a set of packages lies on the gateway's disk, where no worker sees it";
+
+/* What does not depend on the mode of the workers. A connection that says nothing for as long as
+ * grace_ms counts as lost. */
+/* clang-format off */
+#define ON_WORKERS                              \
+    .program = PROGRAM,                         \
+    .program_is_missing = program_is_missing,   \
+    .program_remedy = program_remedy,           \
+    .machine = "the worker's machine",          \
+    .grace_ms = 15000,                          \
+    .not_allowed = not_allowed,                 \
+    .checked_in = SANDBOX_MODE_REMOTE,          \
+    .session_runners = RUNNERS,                 \
+    .tool_runners = RUNNERS,                    \
+    .has_pool = true,                           \
+    .pool_grows = true,                         \
+    .has_parts = true,                          \
+    .no_packages = no_packages,                 \
+    .read_options = read_section,               \
+    .layer_remedy = remedy_for_layer,           \
+    .write_details = write_details
+/* clang-format on */
+
 const struct sandbox_mode_row remote_mode = {
     .name = "remote",
-    .program = "code-execute-remote",
-    .program_is_missing = "remote workers are not available: this installation has no remote "
-                          "backend (code-execute-remote is not next to code_execute.so)",
-    .program_remedy = "build or install code-execute with OpenSSL 3, or where the policy allows it "
-                      "set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically",
-    .machine = "the worker's machine",
-    .grace_ms = 15000, /* until a connection that says nothing counts as lost */
+    ON_WORKERS,
     .isolation = RUN_ISOLATION_SANDBOX,
     .mandatory_layers = LAYERS_MANDATORY,
     .possible_layers = LAYERS_ALL,
     .needs = CAPABILITY_EXEC,
-    .not_allowed = "mode remote needs a policy that lists it in \"modes\" and has its workers in "
-                   "\"remote\": policies/remote.json is an example",
-    .checked_in = SANDBOX_MODE_REMOTE,
-    .session_runners = RUNNERS,
-    .tool_runners = RUNNERS,
     .keeps_checkpoints = true,
-    .has_pool = true,
-    .pool_grows = true,
-    .has_parts = true,
-    .no_packages = "a set of packages lies on the gateway's disk, where no worker sees it",
-    .read_options = read_section,
-    .layer_remedy = remedy_for_layer,
-    .write_details = write_details,
+};
+
+static const struct sandbox_mode_row unprivileged_workers = {
+    .name = "remote",
+    ON_WORKERS,
+    .isolation = RUN_ISOLATION_UNPRIVILEGED,
+    .mandatory_layers = LAYERS_UNPRIVILEGED,
+    .possible_layers = LAYERS_UNPRIVILEGED_POSSIBLE,
+    .needs = CAPABILITY_MODE_UNPRIVILEGED,
+    .no_endpoints = "without namespaces a sandbox holds ports, not addresses",
+};
+
+static const struct sandbox_mode_row docker_workers = {
+    .name = "remote",
+    ON_WORKERS,
+    .isolation = RUN_ISOLATION_SANDBOX,
+    .mandatory_layers = LAYERS_DOCKER,
+    .possible_layers = LAYERS_ALL,
+    .needs = CAPABILITY_EXEC,
+    .keeps_checkpoints = true,
 };

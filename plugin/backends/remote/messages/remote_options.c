@@ -26,6 +26,7 @@ static const struct wire_field option_fields[] = {
     PATH(authority),
     PATH(certificate),
     PATH(key),
+    STRING(mode, REMOTE_WORKER_MODE_LIMIT),
 };
 
 bool remote_options_write(const struct remote_options *options, struct wire_bytes *ret)
@@ -139,6 +140,7 @@ static const struct wire_field detail_fields[] = {
     TEXT(worker),
     TEXT(attested_by),
     TEXT(address),
+    TEXT(mode),
 };
 
 void remote_details_write(const struct remote_details *details, struct run_details *ret)

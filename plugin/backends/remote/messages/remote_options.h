@@ -12,10 +12,11 @@
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
 
-#define REMOTE_WORKERS_MOST   256
-#define REMOTE_HOST_LIMIT     253 /* bytes of a host's name */
-#define REMOTE_ADDRESS_LIMIT  261 /* of "HOST:PORT" and "[HOST]:PORT" */
-#define REMOTE_DNS_NAME_LIMIT 127 /* of a name that a certificate must have */
+#define REMOTE_WORKERS_MOST      256
+#define REMOTE_HOST_LIMIT        253 /* bytes of a host's name */
+#define REMOTE_ADDRESS_LIMIT     261 /* of "HOST:PORT" and "[HOST]:PORT" */
+#define REMOTE_WORKER_MODE_LIMIT 15  /* of "unprivileged" and the others */
+#define REMOTE_DNS_NAME_LIMIT    127 /* of a name that a certificate must have */
 
 /* Texts are "" where nothing is given, and NULL is written as "". */
 struct remote_options {
@@ -28,6 +29,7 @@ struct remote_options {
     char *authority;     /* path: those that sign the certificates of workers */
     char *certificate;   /* path: the gateway's own */
     char *key;           /* path */
+    char *mode;          /* that the workers must have */
 };
 
 /* Into *ret, whose bytes before it frees; false when out of memory, or where it is too long. */
@@ -56,9 +58,10 @@ bool remote_place_parse(const char *line, struct remote_place *ret);
 
 /* Of the worker that a run was on, in STARTED and ENDED; "" where not known. */
 struct remote_details {
-    char worker[128];      /* as it calls itself */
-    char attested_by[128]; /* the name in its certificate that was checked */
-    char address[96];      /* cut */
+    char worker[128];                        /* as it calls itself */
+    char attested_by[128];                   /* the name in its certificate that was checked */
+    char address[96];                        /* cut */
+    char mode[REMOTE_WORKER_MODE_LIMIT + 1]; /* in which it runs programs */
 };
 
 void remote_details_write(const struct remote_details *details, struct run_details *ret);

@@ -50,6 +50,14 @@ def test_greeting_tells_what_the_worker_is():
         tap.equal(worker.await_event("connected")["gateway"], workers.GATEWAY)
 
 
+def test_name_of_the_command_line_is_the_one_that_gateways_see():
+    with Worker(DIRECTORY.name, FILES.worker, options=["--name", "pod-7"]) as worker, Link(worker.address, FILES.gateway) as link:
+        tap.equal(link.peer["name"], "pod-7")
+    for name in ("", "two words", "x" * 128):
+        with Worker(DIRECTORY.name, FILES.worker, options=["--name", name]) as worker:
+            tap.equal(worker.end(), 1, name)
+
+
 def test_runs_bring_their_output_and_end():
     with a_worker() as worker, a_link(worker) as link:
         ended = link.run("import sys\nprint(2**64)\nprint(sys.stdin.read(), file=sys.stderr)\nsys.exit(3)\n", stdin=b"from afar")

@@ -131,12 +131,12 @@ def configuration_of(files, **members):
 class Worker:
     """The program. Its lines are read as they come."""
 
-    def __init__(self, directory, files, before=(), **members):
-        """before: a command that starts it."""
+    def __init__(self, directory, files, before=(), options=(), **members):
+        """before: a command that starts it; options: of the program, beside its configuration."""
         self.path = pathlib.Path(directory) / f"worker-{time.monotonic_ns()}.json"
         self.path.write_text(json.dumps(configuration_of(files, **members)))
         self.lines, self.changed = [], threading.Condition()
-        self.process = subprocess.Popen([*before, PROGRAM, "--config", self.path], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*before, PROGRAM, "--config", self.path, *options], stderr=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 

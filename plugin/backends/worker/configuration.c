@@ -85,12 +85,17 @@ static bool check_status_address(const struct json_place *place, const char *tex
 #endif
 }
 
-static bool check_printable(const struct json_place *place, const char *text)
+static bool is_printable(const char *text)
 {
     for (const char *byte = text; *byte != '\0'; byte++)
         if (*byte <= ' ' || *byte >= 0x7F)
-            return json_place_refuse(place, "must be printable ASCII without blanks");
+            return false;
     return true;
+}
+
+static bool check_printable(const struct json_place *place, const char *text)
+{
+    return is_printable(text) || json_place_refuse(place, "must be printable ASCII without blanks");
 }
 
 static bool check_dns_name(const struct json_place *place, const char *name)
@@ -334,6 +339,22 @@ bool worker_configuration_parse(const char *what, const char *text, size_t lengt
         return false;
     *ret = configuration;
     configuration = (struct worker_configuration){.name = NULL};
+    return true;
+}
+
+bool worker_configuration_rename(struct worker_configuration *configuration, const char *name,
+                                 struct error *error)
+{
+    size_t length = strlen(name);
+    char *copy = length > 0 && length <= NAME_LIMIT && is_printable(name) ? strdup(name) : NULL;
+    if (!copy) {
+        error_set(error, ERROR_INVALID_POLICY,
+                  "--name must be printable ASCII without blanks, at most %d characters",
+                  NAME_LIMIT);
+        return false;
+    }
+    free(configuration->name);
+    configuration->name = copy;
     return true;
 }
 

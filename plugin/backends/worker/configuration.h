@@ -63,6 +63,9 @@ bool worker_configuration_read(const char *path, struct worker_configuration *re
 /* The same of a text; what: its name in messages. */
 bool worker_configuration_parse(const char *what, const char *text, size_t length,
                                 struct worker_configuration *ret, struct error *error);
+/* Another name than the file's, for workers that share one. false with ERROR_INVALID_POLICY. */
+bool worker_configuration_rename(struct worker_configuration *configuration, const char *name,
+                                 struct error *error);
 void worker_configuration_clear(struct worker_configuration *configuration);
 
 const char *worker_mode_name(enum worker_mode mode);

@@ -21,10 +21,11 @@
 #define USED_WRONGLY 2
 #define DESCRIPTORS  65536
 
-static const char usage[] = "usage: code-execute-worker [--check] --config FILE\n"
+static const char usage[] = "usage: code-execute-worker [--check] --config FILE [--name NAME]\n"
                             "\n"
                             "Runs programs for the gateways that FILE names.\n"
                             "  --config FILE  the configuration, JSON (docs/scale.md)\n"
+                            "  --name NAME    instead of the file's name: where many share one\n"
                             "  --check        try out all that it needs, print what is missing\n"
                             "  --version      print the version\n";
 
@@ -54,6 +55,7 @@ static bool settle(struct error *error)
 int main(int argc, char **argv)
 {
     const char *path = NULL;
+    const char *name = NULL;
     bool checks = false;
     struct error error;
     for (int i = 1; i < argc; i++) {
@@ -65,6 +67,8 @@ int main(int argc, char **argv)
             checks = true;
         } else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) {
             path = argv[++i];
+        } else if (strcmp(argv[i], "--name") == 0 && i + 1 < argc) {
+            name = argv[++i];
         } else {
             path = NULL;
             break;
@@ -75,7 +79,8 @@ int main(int argc, char **argv)
         return USED_WRONGLY;
     }
     CLEANUP(worker_configuration_clear) struct worker_configuration configuration = {.name = NULL};
-    if (!settle(&error) || !worker_configuration_read(path, &configuration, &error)) {
+    if (!settle(&error) || !worker_configuration_read(path, &configuration, &error) ||
+        (name && !worker_configuration_rename(&configuration, name, &error))) {
         (void)fprintf(stderr, "code-execute-worker: %s\n  %s\n", error.message, error.hint);
         return 1;
     }

@@ -11,8 +11,10 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -83,6 +85,23 @@ static bool protect(void)
     return syscall(SYS_close_range, STDERR_FILENO + 1, INT_MAX, 0) == 0 &&
            take_inherited_numbers() && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+/* 0 is no limit. */
+static bool set_limit(int which, const char *number, rlim_t more)
+{
+    char *end;
+    rlim_t most = strtoul(number, &end, 10);
+    const struct rlimit limit = {most, most + more};
+    return *end == '\0' && (most == 0 || setrlimit(which, &limit) == 0);
+}
+
+/* Of the guest, and so of every program. No file of a dead process, and no program of a
+ * core_pattern either, which 0 would start. */
+static bool set_limits(char *const *numbers)
+{
+    return set_limit(RLIMIT_CORE, "1", 0) && set_limit(RLIMIT_NOFILE, numbers[0], 0) &&
+           set_limit(RLIMIT_CPU, numbers[1], 1);
 }
 
 static void take_end_of_message(void)
@@ -229,10 +248,11 @@ int main(int argument_count, char **arguments)
         return 1;
     }
     layers_choose(network_of(arguments[1]));
-    is_distant = argument_count > 2 && strcmp(arguments[2], GUEST_DISTANT) == 0;
-    int interpreter_at = is_distant ? 3 : 2;
-    bool is_known = !is_distant || facts_take_digest();
-    int children = is_known && protect() && chdir(RUN_HOME) == 0 ? open_children() : -1;
+    is_distant =
+        argument_count >= 2 + GUEST_DISTANT_ARGUMENTS && strcmp(arguments[2], GUEST_DISTANT) == 0;
+    int interpreter_at = is_distant ? 2 + GUEST_DISTANT_ARGUMENTS : 2;
+    bool is_ready = !is_distant || (set_limits(arguments + 3) && facts_take_digest());
+    int children = is_ready && protect() && chdir(RUN_HOME) == 0 ? open_children() : -1;
     if (children < 0) {
         (void)fprintf(stderr, "%s: %s\n", arguments[0], strerror(errno));
         return 1;

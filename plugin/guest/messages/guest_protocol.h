@@ -39,16 +39,18 @@
  * links to it, and Python's module pip (interpreter/installer_command/). */
 #define GUEST_PATH       "/.code-execute-guest"
 #define GUEST_INSTALLERS "/.code-execute-installers"
-/* Its first argument: what of TCP the program may use. Behind it GUEST_DISTANT, if at all, and an
- * interpreter's (guest_interpreter.h).
+/* Its first argument: what of TCP the program may use. Behind it GUEST_DISTANT with what belongs to
+ * that, if at all, and an interpreter's (guest_interpreter.h).
  */
 #define GUEST_WITH_NETWORK    "with-network"
 #define GUEST_WITHOUT_NETWORK "without-network"
 #define GUEST_WITH_ENDPOINTS  "with-endpoints" /* to RUN_ENDPOINTS_PORT alone */
 /* The image has brought the guest, so its digest is among the facts; and what carries its frames
  * loses the last of them where the container ends at once, so it stays for a while, until the
- * backend has answered the last frame with GUEST_TAKEN. */
-#define GUEST_DISTANT "distant"
+ * backend has answered the last frame with GUEST_TAKEN. Two numbers follow, as a pod has no such
+ * limits: of open files, and of seconds of processor time, of each process; 0 is none. */
+#define GUEST_DISTANT           "distant"
+#define GUEST_DISTANT_ARGUMENTS 3
 
 #define GUEST_HEADER_LENGTH   5
 #define GUEST_CONTROL_LIMIT   8192  /* payload of a frame that is not a stream's */

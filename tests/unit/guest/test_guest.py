@@ -185,9 +185,21 @@ def test_ends_are_exact():
         tap.equal(streams(shell(code))[0] & ~0x80, status, code)
 
 
+DISTANT = ("distant", "0", "0")
+
+
+def test_a_distant_one_gives_programs_the_limits_that_a_pod_has_not():
+    code = "import resource as r\nprint(*(r.getrlimit(kind) for kind in (r.RLIMIT_NOFILE, r.RLIMIT_CPU, r.RLIMIT_CORE)))"
+    before = output_of(run(["python3", "-c", code]))
+    found = talk(process := start("distant", "300", "7"), guest.message(["python3", "-c", code]))
+    process.communicate()
+    tap.equal(output_of(found[2:]), b"(300, 300) (7, 8) (1, 1)\n", before)
+    tap.true(b"300" not in before, before)
+
+
 def test_one_that_an_image_has_brought_tells_its_digest():
     digest = hashlib.sha256(pathlib.Path(PROGRAM).read_bytes()).hexdigest()
-    for arguments, count in (((), 0), (("distant",), 1)):
+    for arguments, count in (((), 0), (DISTANT, 1)):
         process = start(*arguments)
         [(_, facts), *_] = talk(process, guest.message(["true"]))
         process.communicate(timeout=TIME)
@@ -198,7 +210,7 @@ def test_a_distant_one_stays_until_its_last_frame_is_answered():
     """The bytes ahead of the word are those of an order that was under way. Its control: one that is not distant ends by itself."""
     for told, status in ((guest.message(["sh", "-c", "exit 7"]), 7), (guest.message(["sh", "-c", "kill -KILL $$"]), 137),
                          (guest.message(["no-such-program"]), 1)):
-        near, far = start(), start("distant")
+        near, far = start(), start(*DISTANT)
         talk(near, told)
         tap.equal(near.wait(timeout=TIME), status)
         near.communicate()
@@ -216,7 +228,7 @@ def test_a_distant_one_stays_until_its_last_frame_is_answered():
 
 
 def test_a_distant_one_ends_where_nobody_answers():
-    process = start("distant")
+    process = start(*DISTANT)
     process.stdin.write(guest.message(["sh", "-c", "exit 3"]))
     process.stdin.flush()
     read_until(process, is_last)

@@ -12,7 +12,6 @@ import re
 import subprocess
 import sys
 
-import engine
 import provider
 import tap
 
@@ -29,8 +28,6 @@ LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", 
 POLICIES = {
     "process": {"pools": {"process": {"ready": POOL, "most": POOL}}},
     "unprivileged": {"process": {"isolation": "unprivileged"}, "pools": {"process": {"ready": POOL, "most": POOL}}},
-    "docker": {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
-               "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }
 # Languages whose interpreter is kept, and their programs' files.
 INTERPRETED = {"python": "main.py", "javascript": "main.js"}
@@ -52,12 +49,15 @@ if MODE == "remote":
 if MODE == "unprivileged":
     POLICIES[MODE]["capabilities"] = json.loads((TOP / "policies" / "default.json").read_text())["capabilities"]
 if MODE == "docker":
+    import engine  # with Python's client of HTTP: as much to import as all else here
+    POLICIES[MODE] = {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
+                      "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}}
     engine.needed(podman=ON_PODMAN)
     # What is not about the engine's runtime has the faster one: a fifth less processor time a container.
     if not RUNTIME and not LONG and os.environ.get("CODE_EXECUTE_TEST_PREFERS_CRUN") and "crun" in engine.runtimes():
         RUNTIME = "crun"
-if RUNTIME:
-    POLICIES["docker"]["docker"]["runtime"] = RUNTIME
+    if RUNTIME:
+        POLICIES[MODE]["docker"]["runtime"] = RUNTIME
 
 
 def merged(policy, patch):
@@ -119,7 +119,7 @@ class Provider(provider.Provider):
         """A short while; not where the policy in force keeps none, or wants an answer first."""
         def waits():
             return any(interpreter_waits(pid) and INTERPRETED[language] in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
-                       for pid in descendants(os.getpid()))
+                       for pid in awaited_descendants(os.getpid()))
         if self.warmed.get(language) is False or waits():
             return
         super().invoke({"language": language, "code": "0"}, provider.Host())
@@ -257,6 +257,19 @@ def watches(backend, host):
 def descendants(host):
     """Everything below the backends of that gateway, which are no children of it: they hold a pidfd of it."""
     return below(backend for backend in backends() if watches(backend, host))
+
+
+def awaited_descendants(host):
+    """The same for a condition that is asked again and again: by the kernel's lists of children, which may lack one as others end."""
+    found, wanted = set(), [backend for backend in backends() if watches(backend, host)]
+    while wanted:
+        pid = wanted.pop()
+        found.add(pid)
+        with contextlib.suppress(OSError):  # it has ended
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/children", "rb", buffering=0) as file:
+                    wanted += [child for child in map(int, file.read().split()) if child not in found]
+    return found
 
 
 def processes():

@@ -3,13 +3,10 @@
 
 A case passes by returning, fails by raising, and is skipped by raising Skip with its reason.
 """
-import difflib
 import os
 import sys
 import threading
 import time
-import traceback
-import unittest
 
 import gvisor
 
@@ -31,6 +28,7 @@ def equal(actual, expected, what="value"):
     if actual == expected:
         return
     if isinstance(actual, str) and isinstance(expected, str) and actual.count("\n") > 3:
+        import difflib  # here, and others below: most programs need none of them, and they take as long as all the rest
         lines = difflib.unified_diff(expected.splitlines(), actual.splitlines(), "expected", "got", lineterm="")
         raise AssertionError(f"{what}:\n" + "\n".join(lines))
     raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
@@ -56,11 +54,12 @@ LEAST_PATIENCE = 20.0
 
 def within(condition, seconds):
     """Does condition() hold before that time has passed?"""
-    end = time.monotonic() + seconds * SLOW
+    end, pause_s = time.monotonic() + seconds * SLOW, 0.01
     while not condition():
         if time.monotonic() > end:
             return False
-        time.sleep(0.01)
+        time.sleep(pause_s)
+        pause_s = min(1.4 * pause_s, 0.06)  # to look is work, of which what is awaited gets the less
     return True
 
 
@@ -82,6 +81,7 @@ def explain(title, text):
 
 def run_unittest():
     """The same for the unittest cases of the main module."""
+    import unittest
     suite = list(flatten(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])))
     expect_cases(suite)
     print(f"1..{len(suite)}")
@@ -106,7 +106,7 @@ def run_unittest():
 
 def flatten(suite):
     for member in suite:
-        if isinstance(member, unittest.TestSuite):
+        if hasattr(member, "addTest"):
             yield from flatten(member)
         else:
             yield member
@@ -131,6 +131,7 @@ class Elsewhere:
 
     def take(self, report):
         if issubclass(report.exc_type, AssertionError):
+            import traceback
             self.failures.append("".join(traceback.format_exception(report.exc_type, report.exc_value, report.exc_traceback)))
 
     def judge(self):
@@ -159,6 +160,7 @@ def run(module_globals):
         except Skip as reason:
             print(f"ok {number} - {title} # SKIP {reason}")
         except BaseException:
+            import traceback
             failed += 1
             explain(title, "\n".join([traceback.format_exc(), *elsewhere.failures]))
             elsewhere.failures = []

@@ -4,9 +4,11 @@ import os
 import pathlib
 
 import tap
-from modes import MODE, descendants, interpreter_waits
+from modes import MODE, awaited_descendants, interpreter_waits
 
 COPIED, STARTED = "copy", "wait"
+# Members of a policy's `prepare` for tests that ask what became of Python: a gateway that is asked imports every named library first.
+ASKED_FOR_NONE = {"import_named": None}
 
 
 def is_main_program(pid):
@@ -28,7 +30,7 @@ def is_trial(pid):
 
 
 def waiting():
-    return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid) and not is_trial(pid)]
+    return [pid for pid in awaited_descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid) and not is_trial(pid)]
 
 
 def waiting_pids(count):

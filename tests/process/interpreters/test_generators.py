@@ -19,7 +19,7 @@ provider = Provider()
 
 def use(fork, modules):
     provider.reset()
-    python = {"prepare": {"fork": fork, "import": modules}, "environment": {"PYTHONPATH": DIRECTORY}, "read_only": [DIRECTORY]}
+    python = {"prepare": {"fork": fork, "import": modules, **waiting.ASKED_FOR_NONE}, "environment": {"PYTHONPATH": DIRECTORY}, "read_only": [DIRECTORY]}
     tap.equal(provider.use_policy({"pools": {"process": {"ready": 1, "most": 0}}, "languages": {"python": python}}), OK)
     run("0")
 

@@ -47,7 +47,7 @@ class Place:
 
 def use(places, environment=None, modules=("canary",), **more):
     provider.reset()
-    python = {"prepare": {"import": list(modules)}, "environment": environment or {}, "read_only": [str(place.root) for place in places]}
+    python = {"prepare": {"import": list(modules), **waiting.ASKED_FOR_NONE}, "environment": environment or {}, "read_only": [str(place.root) for place in places]}
     tap.equal(provider.use_policy({"pools": {"process": {"ready": 1, "most": 0}}, "languages": {"python": python}, "only_languages": ["python"], **more}), OK)
 
 

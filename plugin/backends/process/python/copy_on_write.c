@@ -23,6 +23,7 @@
 #define READ_LIMIT ((size_t)32 << 20)
 
 #define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
+#define NOTED_LIMIT   1024  /* mappings of the original's, some 700 are in so many bytes */
 #define RANGES_LIMIT  2048  /* of pages that follow each other */
 #define GAP_PAGES     6     /* another program writes to other pages near by */
 #define PAGES_AT_ONCE 512   /* of /proc/self/pagemap */
@@ -52,6 +53,9 @@ static struct mapping learnt[RANGES_LIMIT];
 static size_t learnt_count;
 static size_t count_before; /* the mapping that is looked at */
 static size_t gap_pages = GAP_PAGES;
+
+static struct mapping noted[NOTED_LIMIT]; /* as the original had them */
+static size_t noted_count;
 
 /* "START-END rwxp OFFSET DEVICE INODE PATH" of a mapping that is readable and not shared, and of a
  * file where it is not writable. */
@@ -200,29 +204,35 @@ void cow_profile(PyObject *program)
     (void)waitpid(pid, NULL, 0);
 }
 
-struct limits {
-    size_t own;
-    size_t read;
-};
-
-static void populate_one(void *user, const struct mapping *mapping)
+static void note_one(void *user, const struct mapping *mapping)
 {
-    struct limits *limits = user;
-    if (!mapping->writable)
-        populate(mapping, MADV_POPULATE_READ, &limits->read);
-    else if (learnt_count == 0)
-        populate(mapping, MADV_POPULATE_WRITE, &limits->own);
+    (void)user;
+    if (noted_count < NOTED_LIMIT)
+        noted[noted_count++] = *mapping;
 }
 
+void cow_note_mappings(void)
+{
+    if (noted_count == 0)
+        for_each_mapping(note_one, NULL);
+}
+
+/* A copy has the original's mappings at the same addresses. Of one that is not there any more the
+ * kernel says so. */
 void cow_prefault(int supervisor)
 {
-    struct limits limits = {.own = OWN_LIMIT, .read = READ_LIMIT};
+    size_t own = OWN_LIMIT;
+    size_t read = READ_LIMIT;
     struct pollfd run = {.fd = supervisor, .events = POLLIN};
     if (poll(&run, 1, 0) != 0)
         return;
     for (size_t i = 0; i < learnt_count; i++)
-        populate(&learnt[i], MADV_POPULATE_WRITE, &limits.own);
-    for_each_mapping(populate_one, &limits);
+        populate(&learnt[i], MADV_POPULATE_WRITE, &own);
+    for (size_t i = 0; i < noted_count; i++)
+        if (!noted[i].writable)
+            populate(&noted[i], MADV_POPULATE_READ, &read);
+        else if (learnt_count == 0)
+            populate(&noted[i], MADV_POPULATE_WRITE, &own);
 }
 
 void cow_learn_cell(void)

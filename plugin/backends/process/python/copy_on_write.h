@@ -12,6 +12,10 @@
  */
 void cow_profile(PyObject *program);
 
+/* In the original, ahead of a copy: notes its mappings, the first time. A copy may not be allowed
+ * to look at its own. */
+void cow_note_mappings(void);
+
 /* In a copy that waits: writes to the pages that the profiled child has written to (where nothing
  * was learnt, to all writable ones), so that the program does not wait for the kernel to copy them.
  * Also maps the pages of files that it will read, which takes no memory. Both are bounded, and best

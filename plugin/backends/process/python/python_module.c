@@ -31,11 +31,17 @@ static const char *text_of(PyObject *bytes)
     return text ? text : "";
 }
 
+static void begin_copy(void)
+{
+    cow_note_mappings();
+    PyOS_BeforeFork();
+}
+
 /* Returns the home of a copy's run, as bytes. */
 static PyObject *serve_forks(PyObject *self, PyObject *left_out)
 {
     (void)self;
-    fork_server_serve(text_of(left_out), PyOS_BeforeFork, PyOS_AfterFork_Parent, &sandbox);
+    fork_server_serve(text_of(left_out), begin_copy, PyOS_AfterFork_Parent, &sandbox);
     exit_by_init_arm();
     PyOS_AfterFork_Child();
     return PyBytes_FromString(sandbox.places.home);

@@ -166,7 +166,7 @@ static enum checkpoint_word take_files(pid_t interpreter, struct file_snapshot *
     enum checkpoint_word word = CHECKPOINT_REFUSED;
     if (stop_tree(&interpreter, 1, 0)) {
         word = CHECKPOINT_TAKEN;
-        if (!file_snapshot_take(ret))
+        if (!file_snapshot_take(&file_snapshot_mounted_places, ret))
             word = errno == ENOMEM ? CHECKPOINT_MEMORY : CHECKPOINT_FILES;
     }
     continue_tree();

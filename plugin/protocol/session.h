@@ -33,7 +33,8 @@
  * as a new branch. */
 #define SESSION_PARK 'p'
 
-#define SESSION_CELL_SOURCES "/tmp/cell-" /* what the names of the cells' sources begin with */
+/* What the names of the cells' sources begin with, in the directory for temporary files. */
+#define SESSION_CELL_SOURCES "cell-"
 
 enum session_order_kind {
     SESSION_ORDER_CELL =

@@ -86,14 +86,17 @@ def test_languages_share_files_and_keep_what_is_theirs():
     tap.contains(failed["stderr"], f'File "{places[1]}/cell-3.py", line 1, in f\n    def f(): raise ValueError', "a traceback with its lines")
 
 
-def test_what_this_mode_does_not_have_is_refused():
-    use()
+CHECKPOINTED = {"sessions": {**POLICY["sessions"], "checkpoints": 3}}
+
+
+def test_only_python_has_checkpoints():
+    use(**CHECKPOINTED)
     session = Session()
-    session.prints("x = 1")
+    session.prints("x=1", "bash")
     for action in ("undo", "fork"):
-        error = session.call("x", session_action=action)["error"]
-        tap.equal((error["code"], "checkpoints" in error["message"]), ("not_supported", True), error)
-    tap.equal(session.prints("print(x)"), "1", "the session stays")
+        error = session.call("echo $x", "bash", session_action=action)["error"]
+        tap.equal((error["code"], "Python" in error["message"]), ("not_supported", True), error)
+    tap.equal(session.prints("echo $x", "bash"), "1", "the session stays")
 
 
 # Sends each of them each signal that it could; "through": one was sent.
@@ -226,17 +229,59 @@ def test_a_limit_of_the_tree_ends_the_session():
         tap.equal((result["cause"], result["session"]["state"], result["session"]["lost_reason"]), (cause, "lost", reason), result)
 
 
+# A memory limit of 128 MiB and 16 processes.
+NARROW = {name: {"default": value, "max": value} for name, value in (("memory_bytes", 128 << 20), ("processes", 16))}
+
+
+def test_a_limit_of_the_tree_undoes_the_cell():
+    """Where there is a checkpoint; what it has does not count a second time."""
+    use(limits={**POLICY["limits"], **NARROW}, **CHECKPOINTED)
+    hold = "big = 0\nx = 2\nfor i in range(4):\n    if os.fork() == 0:\n        y = bytearray(60 << 20); y[::4096] = b'x' * len(y[::4096]); time.sleep(60)\ntime.sleep(60)"
+    crowd = "x = 2\nfor i in range(30):\n    if os.fork() == 0:\n        if i % 2: os.setsid()\n        time.sleep(60); os._exit(0)\ntime.sleep(60)"
+    session = Session()
+    session.prints("import os, time\nx = 1\nbig = b'x' * (40 << 20)")
+    for number in range(4):  # with three checkpoints it is 160 MiB, of which 120 are the same
+        tap.equal(session.prints(f"print(x, len(big))\ny = {number}"), f"1 {40 << 20}", "the control: it goes on")
+    init = session.processes()[1]
+    for code, cause in ((hold, "memory_limit"), (crowd, "process_limit")):
+        result = session.call(code)
+        tap.equal((result["cause"], result["session"]["state"]), (cause, "restored"), result)
+        tap.equal(session.prints("print(x, len(big), y)"), f"1 {40 << 20} 3", "as it was before")
+        tap.true(len(common.children(init)) <= 6, "the guardian, the interpreter, its checkpoints and one that may be on its end")
+
+
+def test_storms_are_undone():
+    """Of each cell, processes that are forked twice, lead sessions of their own and are stopped; then its interpreter ends, or it is undone."""
+    use(**CHECKPOINTED)
+    storm = ("for i in range(6):\n    if os.fork() == 0:\n        os.setsid()\n        for j in range(2):\n            if os.fork() == 0:\n"
+             "                if j: os.kill(os.getpid(), signal.SIGSTOP)\n                time.sleep(1000)\n        os._exit(0)\n")
+    session = Session()
+    session.prints("import os, signal, time\nx = 1")
+    init = session.processes()[1]
+    for number in range(500 if os.environ.get("CODE_EXECUTE_TEST_LONG") == "1" else 10):
+        tap.equal(session.call(storm + "os._exit(1)")["session"]["state"], "restored", number)
+        session.call(storm + "x = 2")
+        tap.equal(session.prints("print(x)", session_action="undo"), "1", number)
+    own = [pid for pid in common.children(init) if state(pid)]
+    tap.true(len(own) <= 1 + 1 + 3, f"the guardian, the interpreter and checkpoints: {own}")
+    names = {pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0] for pid in own}
+    tap.true(len(names) <= 2, names)
+
+
 def begin(after):
-    """A gateway of its own with an idle session, whose interpreter has a child; all of it is stopped by then."""
+    """A gateway of its own with an idle session, whose interpreter has checkpoints and a child; all of it is stopped by then."""
     script = f"""
 import json, sys
 sys.path[:0] = {json.dumps(sys.path[:2])}
 import provider as abi
 provider = abi.Provider()
-provider.use_policy({json.dumps(POLICY)})
+provider.use_policy({json.dumps({**POLICY, **CHECKPOINTED})})
+def call(code, session):
+    return provider.invoke({{"language": "python", "code": code, "session": session}}, abi.Host({RIGHTS!r}))[1]
+session = call("x = 1", "new")["session"]["id"]
+assert call("x = 2", session)["session"]["undoable"] == 2
 code = "import os, subprocess\\nchild = subprocess.Popen(['sleep', '1000'])\\nprint(os.getpid(), os.getppid(), child.pid, os.getcwd())"
-status, result = provider.invoke({{"language": "python", "code": code, "session": "new"}}, abi.Host({RIGHTS!r}))
-print(result["stdout"], end="", flush=True)
+print(call(code, session)["stdout"], end="", flush=True)
 sys.stdin.read()
 """
     gateway = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -244,8 +289,10 @@ sys.stdin.read()
         python, init, child, home = gateway.stdout.readline().split()
         tap.eventually(lambda: state(python) == STOPPED, "it is stopped")
         supervisor = int(pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        checkpoints = [pid for pid in common.children(int(python)) if pid != int(child)]
+        tap.true(len(checkpoints) > 0 and all(state(pid) == STOPPED for pid in checkpoints), f"its checkpoints are stopped: {checkpoints}")
         killed = after({"gateway": gateway.pid, "supervisor": supervisor, "init": int(init)})
-        tap.eventually(lambda: not any(map(state, (python, init, child))), f"nothing of it lives once the {killed} is killed")
+        tap.eventually(lambda: not any(map(state, (python, init, child, *checkpoints))), f"nothing of it lives once the {killed} is killed")
         tap.eventually(lambda: killed == "all" or not os.path.exists(os.path.dirname(home)), f"its directory, once the {killed} is killed")
         subprocess.run(["rm", "-rf", os.path.dirname(home)], check=True)  # nobody is left who would
     finally:

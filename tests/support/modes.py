@@ -82,6 +82,14 @@ def at_home(text):
     return re.sub(r"/\S*/code-execute-[^/\s]*/(home|tmp)\b", lambda found: {"home": "/home/sandbox", "tmp": "/tmp"}[found[1]], text)
 
 
+def in_places(code):
+    """A program in Python that names directories of a file view, with its own in their places where it has none."""
+    if MODE != "unprivileged":
+        return code
+    variables = {"/home/sandbox": "HOME", "/tmp": "TMPDIR"}
+    return re.sub(r"'(/home/sandbox|/tmp)(/[^']*)?'", lambda found: f"(__import__('os').environ['{variables[found[1]]}'] + '{found[2] or ''}')", code)
+
+
 def grant_mode(host):
     """To a host that grants anything. One that grants nothing is a case of its own."""
     if RIGHT and isinstance(host, provider.Host) and host.capabilities:

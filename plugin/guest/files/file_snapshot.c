@@ -24,7 +24,8 @@
 
 #define EMPTYING_LIMIT 16 /* passes over a directory */
 
-static const char *const places[] = {RUN_HOME, "/tmp", "/dev/shm"};
+const struct file_snapshot_places file_snapshot_mounted_places = {
+    .home = RUN_HOME, .temporary = "/tmp", .shared_memory = "/dev/shm"};
 
 /* Behind it its path, with the terminating NUL, and its content: of a file its bytes, of a link its
  * target. */
@@ -84,9 +85,12 @@ static bool append_content(struct file_snapshot *snapshot, int fd, size_t head)
 
 /* The sources of cells stay: tracebacks quote them, and a copy of all of them would cost each
  * checkpoint more than the one before. */
-static bool is_left(const char *path)
+static bool is_left(const struct file_snapshot_places *places, const char *path)
 {
-    return strncmp(path, SESSION_CELL_SOURCES, strlen(SESSION_CELL_SOURCES)) == 0;
+    size_t length = strlen(places->temporary);
+    return strncmp(path, places->temporary, length) == 0 &&
+           strncmp(path + length, "/" SESSION_CELL_SOURCES, sizeof("/" SESSION_CELL_SOURCES) - 1) ==
+               0;
 }
 
 /* false where it is too long for a path. */
@@ -135,7 +139,7 @@ static bool take_directory(struct file_snapshot *snapshot, const char *path, int
     for (struct dirent *found; is_whole && (found = readdir(stream));)
         if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
             is_whole = join(path, found->d_name, inner) &&
-                       (is_left(inner) || take_entry(snapshot, inner, depth));
+                       (is_left(snapshot->places, inner) || take_entry(snapshot, inner, depth));
     int error = errno;
     if (stream)
         (void)closedir(stream);
@@ -143,12 +147,17 @@ static bool take_directory(struct file_snapshot *snapshot, const char *path, int
     return is_whole;
 }
 
-bool file_snapshot_take(struct file_snapshot *ret)
+static bool take_place(struct file_snapshot *snapshot, const char *place)
 {
-    CLEANUP(file_snapshot_clear) struct file_snapshot snapshot = {.bytes = NULL};
-    for (size_t i = 0; i < COUNT_OF(places); i++)
-        if (access(places[i], F_OK) == 0 && !take_entry(&snapshot, places[i], 0))
-            return false;
+    return !place || access(place, F_OK) < 0 || take_entry(snapshot, place, 0);
+}
+
+bool file_snapshot_take(const struct file_snapshot_places *places, struct file_snapshot *ret)
+{
+    CLEANUP(file_snapshot_clear) struct file_snapshot snapshot = {.places = places};
+    if (!take_place(&snapshot, places->home) || !take_place(&snapshot, places->temporary) ||
+        !take_place(&snapshot, places->shared_memory))
+        return false;
     *ret = snapshot;
     snapshot.bytes = NULL;
     return true;
@@ -208,7 +217,7 @@ static bool put_all(const struct file_snapshot *snapshot, bool again)
 }
 
 /* true: something was removed. */
-static bool empty_once(const char *place)
+static bool empty_once(const struct file_snapshot_places *places, const char *place)
 {
     char path[PATH_MAX];
     DIR *stream = opendir(place);
@@ -217,7 +226,7 @@ static bool empty_once(const char *place)
         return false;
     for (struct dirent *found; (found = readdir(stream));) {
         if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0 ||
-            !join(place, found->d_name, path) || is_left(path))
+            !join(place, found->d_name, path) || is_left(places, path))
             continue;
         if (unlink(path) < 0)
             remove_tree(path);
@@ -227,17 +236,20 @@ static bool empty_once(const char *place)
     return progress;
 }
 
-static void empty(const char *place)
+static void empty(const struct file_snapshot_places *places, const char *place)
 {
+    if (!place)
+        return;
     (void)chmod(place, 0700); /* put back with its entry */
-    for (int pass = 0; pass < EMPTYING_LIMIT && empty_once(place); pass++)
+    for (int pass = 0; pass < EMPTYING_LIMIT && empty_once(places, place); pass++)
         ;
 }
 
 bool file_snapshot_put_back(const struct file_snapshot *snapshot)
 {
-    for (size_t i = 0; i < COUNT_OF(places); i++)
-        empty(places[i]);
+    empty(snapshot->places, snapshot->places->home);
+    empty(snapshot->places, snapshot->places->temporary);
+    empty(snapshot->places, snapshot->places->shared_memory);
     return put_all(snapshot, false) && put_all(snapshot, true);
 }
 

@@ -52,6 +52,7 @@ void cell_places_note(void);
 /* The paths, as long as the process; before that those of a sandbox with mounts. */
 const char *cell_home(void);
 const char *cell_temporary(void);
+bool cell_has_mounts(void); /* a file view of its own, with what is in every such view */
 
 /* Is there nothing in the working directory, so that the cell has left no file? false also where
  * that cannot be seen. */

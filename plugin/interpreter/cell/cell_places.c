@@ -23,6 +23,11 @@ void cell_places_note(void)
     (void)snprintf(temporary, sizeof(temporary), "%s/" RUN_TEMPORARY_NAME, directory);
 }
 
+bool cell_has_mounts(void)
+{
+    return !home[0];
+}
+
 const char *cell_home(void)
 {
     return home[0] ? home : RUN_HOME;

@@ -54,7 +54,7 @@ static void expect(enum checkpoint_word wanted, int descriptors)
 {
     for (int old = 0; old < 2; old++) {
         is_old = old;
-        ck_assert_str_eq(checkpoint_word_name(checkpoint_find_obstacle(descriptors, 0)),
+        ck_assert_str_eq(checkpoint_word_name(checkpoint_find_obstacle(descriptors, 0, false)),
                          checkpoint_word_name(wanted));
     }
     is_old = false;

@@ -74,6 +74,7 @@ const struct sandbox_mode_row unprivileged_mode = {
     .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
                        SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
                        SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
+    .keeps_checkpoints = true,
     .packages_for = "process",
     .no_endpoints = "without namespaces a sandbox holds ports, not addresses",
     .has_pool = true,

@@ -19,16 +19,21 @@
 #define CHECKPOINT_BORN UINT64_C(0x626f726e)
 
 /* (CHECKPOINT_SLEEP): from a checkpoint. It is held until it is woken. A signal, as of a sandbox
- * that is stopped and goes on, makes the kernel repeat the call. */
+ * that is stopped and goes on, makes the kernel repeat the call. Without namespaces no signal
+ * interrupts a call, so it could not be stopped in one: there it is held until it is kept, waits
+ * for any signal, and makes the call again. */
 #define CHECKPOINT_SLEEP UINT64_C(0x736c6570)
-#define CHECKPOINT_WOKEN 1 /* the answer; any other one, and any error, ends it */
+/* The answers; any other one, and any error, ends it. */
+#define CHECKPOINT_WOKEN    1
+#define CHECKPOINT_SLEEP_ON 2
 
 /* (CHECKPOINT_AWAKE): from the one that was woken, once its files are back. */
 #define CHECKPOINT_AWAKE UINT64_C(0x776f6b65)
 
-/* (CHECKPOINT_MADE, its pid, why): from the interpreter, ahead of the cell. The answer is
- * CHECKPOINT_TAKEN or CHECKPOINT_EXPOSED where it is kept, and comes only once it sleeps. Also
- * where there is none, so that the cell's program cannot make one; then why is the word for that.
+/* (CHECKPOINT_MADE, its pid, why, how many children the interpreter has with it): from the
+ * interpreter, ahead of the cell. The answer is CHECKPOINT_TAKEN or CHECKPOINT_EXPOSED where it is
+ * kept, and comes only once it sleeps. Also where there is none, so that the cell's program cannot
+ * make one; then why is the word for that.
  */
 #define CHECKPOINT_MADE UINT64_C(0x6d616465)
 #define CHECKPOINT_NONE 0 /* in the place of the pid */

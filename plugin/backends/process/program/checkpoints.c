@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,7 +14,9 @@
 #include <unistd.h>
 
 #include "backends/process/messages/checkpoint_protocol.h"
+#include "backends/process/program/copy_obstacles.h"
 #include "backends/process/program/notification.h"
+#include "backends/process/program/whole_tree.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
 
@@ -106,7 +109,8 @@ static void forget_branch(struct sleeping_branch *branch)
 static size_t read_children(pid_t *ret, size_t limit)
 {
     char list[CHILDREN_LIMIT];
-    CLEANUP_CLOSE int fd = open("/proc/self/task/1/children", O_RDONLY | O_CLOEXEC);
+    (void)snprintf(list, sizeof(list), "/proc/self/task/%d/children", (int)getpid());
+    CLEANUP_CLOSE int fd = open(list, O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
     size_t count = 0;
     if (length <= 0)
@@ -119,13 +123,19 @@ static size_t read_children(pid_t *ret, size_t limit)
     return count;
 }
 
+/* One that has to live as long as the sandbox. */
+static bool is_spared(struct checkpoints *checkpoints, pid_t pid)
+{
+    return pid == whole_tree_guardian() || kept_at(checkpoints, pid);
+}
+
 /* Other processes than the interpreter: their state would not go back with it. */
 static bool has_strangers(struct checkpoints *checkpoints)
 {
     pid_t children[CHILDREN_LIMIT / 2];
     size_t count = read_children(children, COUNT_OF(children));
     for (size_t i = 0; i < count; i++)
-        if (children[i] != checkpoints->interpreter && !kept_at(checkpoints, children[i]))
+        if (children[i] != checkpoints->interpreter && !is_spared(checkpoints, children[i]))
             return true;
     return count == 0; /* not even the interpreter: the list cannot be read */
 }
@@ -146,6 +156,15 @@ static bool can_be_kept(const struct checkpoints *checkpoints)
     return checkpoints->limit > 0;
 }
 
+/* Where it cannot be stopped in a call that was taken. */
+static void let_sleep(struct checkpoints *checkpoints, struct checkpoint *checkpoint)
+{
+    if (!checkpoints->looks || checkpoint->call == 0)
+        return;
+    (void)notification_answer(checkpoints->listener, checkpoint->call, CHECKPOINT_SLEEP_ON);
+    checkpoint->call = 0;
+}
+
 /* While it waits for an answer its pid is its own. *ret_is_last: the kernel ends all else ahead of
  * it. */
 static bool keep(struct checkpoints *checkpoints, bool *ret_is_last)
@@ -159,6 +178,7 @@ static bool keep(struct checkpoints *checkpoints, bool *ret_is_last)
     }
     *ret_is_last = checkpoints->is_first && oom_order_set(next.score, checkpoints->order.kept);
     checkpoints->next = no_checkpoint;
+    let_sleep(checkpoints, &next);
     if (checkpoints->is_parking) {
         park(checkpoints, &next);
         return true;
@@ -170,9 +190,13 @@ static bool keep(struct checkpoints *checkpoints, bool *ret_is_last)
 
 static enum checkpoint_word judge(struct checkpoints *checkpoints)
 {
+    pid_t interpreter = checkpoints->interpreter;
     bool is_last;
-    if (has_strangers(checkpoints))
+    if (has_strangers(checkpoints) ||
+        (checkpoints->looks && copy_obstacles_has_children(interpreter, checkpoints->children)))
         return CHECKPOINT_PROCESSES;
+    if (checkpoints->looks && copy_obstacles_shares_memory(interpreter))
+        return CHECKPOINT_SHARED_MEMORY;
     if (!can_be_kept(checkpoints) || !keep(checkpoints, &is_last))
         return CHECKPOINT_REFUSED;
     return is_last || !checkpoints->needs_order ? CHECKPOINT_TAKEN : CHECKPOINT_EXPOSED;
@@ -258,6 +282,8 @@ static void take_sleeper(struct checkpoints *checkpoints, const struct checkpoin
     struct checkpoint *kept = kept_at(checkpoints, sleeper->pid);
     if (kept) {
         kept->call = sleeper->call;
+        if (kept->pid != checkpoints->waking)
+            let_sleep(checkpoints, kept);
         return;
     }
     if (checkpoints->next.pid == sleeper->pid) {
@@ -311,6 +337,7 @@ bool checkpoints_take_call(struct checkpoints *checkpoints, const struct seccomp
         uint64_t why = call->data.args[2];
         bool is_reason = why < CHECKPOINT_WORD_COUNT && why != CHECKPOINT_TAKEN;
         checkpoints->made = made;
+        checkpoints->children = (size_t)call->data.args[3];
         checkpoints->why = is_reason ? (enum checkpoint_word)why : CHECKPOINT_REFUSED;
         settle(checkpoints);
         return true;
@@ -331,7 +358,7 @@ static bool kill_children(struct checkpoints *checkpoints)
     size_t count = read_children(children, COUNT_OF(children));
     bool found = false;
     for (size_t i = 0; i < count; i++) {
-        if (kept_at(checkpoints, children[i]))
+        if (is_spared(checkpoints, children[i]))
             continue;
         found = true;
         (void)kill(children[i], SIGKILL);
@@ -349,7 +376,7 @@ static void kill_others(struct checkpoints *checkpoints)
     for (size_t i = 0; i < QUICK_ROUNDS; i++)
         if (!kill_children(checkpoints))
             return;
-    (void)kill(-1, SIGSTOP);
+    whole_tree_signal(SIGSTOP);
     while (kill_children(checkpoints))
         ;
 }
@@ -376,7 +403,7 @@ static bool wake(struct checkpoints *checkpoints, struct checkpoint *checkpoint)
 {
     uint64_t deadline_ms = monotonic_ms() + WAKE_LIMIT_MS;
     checkpoints->waking = checkpoint->pid;
-    (void)kill(-1, SIGCONT);
+    whole_tree_signal(SIGCONT);
     while (checkpoints->waking != 0 && monotonic_ms() < deadline_ms) {
         if (waitpid(checkpoint->pid, NULL, __WALL | WNOHANG) != 0)
             return false;
@@ -465,7 +492,7 @@ void checkpoints_drop(struct checkpoints *checkpoints, uint32_t branch)
         return;
     forget_newest(&checkpoints->list, checkpoints->list.count);
     checkpoints->list.is_of_last = false;
-    (void)kill(-1, SIGSTOP); /* until one is woken */
+    whole_tree_signal(SIGSTOP); /* until one is woken */
     kill_others(checkpoints);
     begin_anew(checkpoints, 0);
     checkpoints->all_sleep = true;

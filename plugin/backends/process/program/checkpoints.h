@@ -44,10 +44,14 @@ struct checkpoints {
     pid_t
         interpreter; /* the owner sets it first; 0: it could not be woken, or all branches sleep */
     bool all_sleep;
-    struct oom_order order;      /* proc is the owner's to set, -1: there is none */
-    bool has_order;              /* it is found */
-    bool needs_order;            /* the owner's: the kernel ends processes where memory runs out */
-    bool is_first;               /* the interpreter is ended ahead of them */
+    struct oom_order order; /* proc is the owner's to set, -1: there is none */
+    bool has_order;         /* it is found */
+    bool needs_order;       /* the owner's: the kernel ends processes where memory runs out */
+    bool is_first;          /* the interpreter is ended ahead of them */
+    /* The owner's: there are no namespaces, so it looks at what the interpreter cannot see of
+     * itself, and lets checkpoints sleep outside of its listener. */
+    bool looks;
+    size_t children;             /* that the interpreter says it has with its copy */
     struct checkpoint born;      /* a process that is to be one; pid 0: none */
     size_t limit;                /* of one list */
     struct checkpoint_list list; /* of the interpreter */

@@ -247,6 +247,7 @@ static bool go_on(struct main_program *program, int supervisor, const struct rep
     report.kind = REPORT_RESTORED;
     report.scratch_full = program->scratch_is_full && program->scratch_is_full();
     program->pid = program->checkpoints.interpreter;
+    supervision_rest(&program->supervision, false); /* also one that was stopped goes on */
     if (program->note_files)
         program->note_files();
     return report_send(supervisor, &report);
@@ -428,15 +429,15 @@ static void watch_listeners(const struct main_program *program, bool is_over[],
     }
 }
 
-/* A limit was exceeded that the kernel does not hold. */
-static bool has_exceeded(struct main_program *program, struct report *ret)
+/* A limit was exceeded that the kernel does not hold, and there is no way back. */
+static bool has_exceeded(struct main_program *program, int supervisor, struct report *ret)
 {
     enum run_cause exceeded = supervision_look(&program->supervision);
     if (exceeded == RUN_CAUSE_EXIT)
         return false;
     *ret = (struct report){
         .kind = REPORT_ENDED, .wait_status = SIGKILL, .exceeded = (uint32_t)exceeded};
-    return true;
+    return !program->checkpoints.in_cell || !restore(program, supervisor, 1, ret);
 }
 
 static bool watch_end(struct main_program *program, int supervisor, struct report *ret)
@@ -452,7 +453,7 @@ static bool watch_end(struct main_program *program, int supervisor, struct repor
     program->checkpoints.home = program->home;
     program->checkpoints.interpreter = program->pid;
     for (;;) {
-        if (has_ended(program, supervisor, ready, ret) || has_exceeded(program, ret))
+        if (has_ended(program, supervisor, ready, ret) || has_exceeded(program, supervisor, ret))
             return true;
         report_parked(program, supervisor);
         watch_listeners(program, is_over, &ready[READY_LISTENER]);

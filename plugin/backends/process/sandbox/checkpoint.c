@@ -22,12 +22,14 @@
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 #include "guest/files/file_snapshot.h"
+#include "interpreter/cell/cell.h"
 #include "protocol/run_description.h"
 #include "protocol/session.h"
 
 void checkpoint_prepare(struct checkpoint_maker *maker)
 {
-    *maker = (struct checkpoint_maker){.descriptors = checkpoint_count_descriptors()};
+    *maker = (struct checkpoint_maker){.descriptors = checkpoint_count_descriptors(),
+                                       .is_seen_by_init = !cell_has_mounts()};
 }
 
 /* Those that the init has ended; they do not send SIGCHLD, and wait(2) does not see them. */
@@ -66,9 +68,33 @@ static void let_go_of_streams(void)
 
 static enum checkpoint_word take_files(struct file_snapshot *ret)
 {
-    if (file_snapshot_take(ret))
+    static struct file_snapshot_places own;
+    const struct file_snapshot_places *places = &file_snapshot_mounted_places;
+    if (!cell_has_mounts()) {
+        own = (struct file_snapshot_places){.home = cell_home(), .temporary = cell_temporary()};
+        places = &own;
+    }
+    if (file_snapshot_take(places, ret))
         return CHECKPOINT_TAKEN;
     return errno == ENOMEM ? CHECKPOINT_MEMORY : CHECKPOINT_FILES;
+}
+
+/* Nobody looks into its memory. Without a file view nobody in its domain could, because nothing of
+ * /proc can be opened there; and the init, which is to count what it has, must. */
+static void hide(bool is_hidden)
+{
+    if (cell_has_mounts())
+        (void)prctl(PR_SET_DUMPABLE, is_hidden ? 0 : 1);
+}
+
+static bool sleep_through(void)
+{
+    sigset_t all;
+    long answer;
+    (void)sigfillset(&all);
+    while ((answer = syscall(CHECKPOINT_CALL, CHECKPOINT_SLEEP)) == CHECKPOINT_SLEEP_ON)
+        (void)sigwaitinfo(&all, NULL);
+    return answer == CHECKPOINT_WOKEN;
 }
 
 /* In the checkpoint. From the first instruction on no signal of the program's gets through, but
@@ -79,15 +105,15 @@ static void sleep_until_woken(int told)
     char directory[PATH_MAX];
     bool is_somewhere = getcwd(directory, sizeof(directory)); /* else it is deleted */
     (void)syscall(CHECKPOINT_CALL, CHECKPOINT_BORN);
-    (void)prctl(PR_SET_DUMPABLE, 0);
+    hide(true);
     enum checkpoint_word word = take_files(&snapshot);
     let_go_of_streams();
     if (!write_fully(told, &word, sizeof(word)) || word != CHECKPOINT_TAKEN)
         _exit(1);
     close_fd(told);
-    if (syscall(CHECKPOINT_CALL, CHECKPOINT_SLEEP) != CHECKPOINT_WOKEN)
+    if (!sleep_through())
         _exit(1);
-    (void)prctl(PR_SET_DUMPABLE, 1);
+    hide(false);
     if (!file_snapshot_put_back(&snapshot))
         _exit(1);
     if (is_somewhere) /* another directory has that path now */
@@ -134,10 +160,12 @@ static enum checkpoint_word copy(const struct checkpoint_maker *maker, pid_t *re
 }
 
 /* The init hears of every try, and has the last word on one that has succeeded. */
-static enum checkpoint_word report(enum checkpoint_word word, pid_t pid)
+static enum checkpoint_word report(const struct checkpoint_maker *maker, enum checkpoint_word word,
+                                   pid_t pid)
 {
     uint64_t named = word == CHECKPOINT_TAKEN ? (uint64_t)pid : CHECKPOINT_NONE;
-    long answer = syscall(CHECKPOINT_CALL, CHECKPOINT_MADE, named, (uint64_t)word);
+    long answer = syscall(CHECKPOINT_CALL, CHECKPOINT_MADE, named, (uint64_t)word,
+                          (uint64_t)maker->child_count + 1);
     if (word != CHECKPOINT_TAKEN)
         return word;
     return answer < 0 || answer >= CHECKPOINT_WORD_COUNT ? CHECKPOINT_REFUSED
@@ -176,14 +204,15 @@ enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_r
     reap_old(maker);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    enum checkpoint_word word = checkpoint_find_obstacle(maker->descriptors, maker->child_count);
+    enum checkpoint_word word =
+        checkpoint_find_obstacle(maker->descriptors, maker->child_count, maker->is_seen_by_init);
     if (word == CHECKPOINT_TAKEN)
         word = copy(maker, &pid, ret_restored);
     if (*ret_restored) {
         maker->child_count = 0; /* the older ones are its parent's */
         drop_pending_signals(&all);
     } else {
-        word = report(word, pid);
+        word = report(maker, word, pid);
         note_child(maker, pid, word);
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -12,7 +12,8 @@
 #include "protocol/session.h"
 
 struct checkpoint_maker {
-    int descriptors; /* that an interpreter of no program's has open; -1: not known */
+    int descriptors;      /* that an interpreter of no program's has open; -1: not known */
+    bool is_seen_by_init; /* what this process cannot see of itself: it has no /proc */
     /* That were made, of all branches; some may be dead by now. */
     pid_t children[CHECKPOINTS_MOST + 1 + SESSION_BRANCHES_MOST];
     size_t child_count;

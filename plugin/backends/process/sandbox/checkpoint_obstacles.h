@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "protocol/checkpoint.h"
@@ -13,5 +14,6 @@
 int checkpoint_count_descriptors(void);
 
 /* CHECKPOINT_TAKEN: there is none. descriptors: as many as an interpreter of no program's has, -1
- * where that is not known; children: how many checkpoints it has itself. */
-enum checkpoint_word checkpoint_find_obstacle(int descriptors, size_t children);
+ * where that is not known; children: how many checkpoints it has itself. init_looks: at its
+ * children and its mappings, which this process cannot see. */
+enum checkpoint_word checkpoint_find_obstacle(int descriptors, size_t children, bool init_looks);

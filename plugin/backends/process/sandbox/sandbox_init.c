@@ -172,6 +172,12 @@ static void supervise(const struct sandbox *sandbox, struct main_program *progra
     program->supervised = sandbox->directory;
     program->supervision.spared = sandbox->guardian;
     program->supervision.input_bytes = sandbox->go.input_bytes;
+    program->checkpoints.looks = true;
+    /* Where the machine's memory runs out a checkpoint is no better than what it is of: it may be
+     * larger than the gateway, whose score it would have. */
+    program->checkpoints.needs_order = sandbox->isolation.cgroup_has_memory;
+    if (program->checkpoints.needs_order)
+        program->checkpoints.order.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     program->home = open(sandbox->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (program->home < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "open the run's directory");

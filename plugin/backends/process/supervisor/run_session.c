@@ -299,6 +299,8 @@ void run_session_restored(struct run *run, const struct report *report)
     if (run->evidence.killed)
         return;
     run->restoring = false;
+    if (run->restored_for == RUN_CAUSE_EXIT && report->exceeded < RUN_CAUSE_COUNT)
+        run->restored_for = (enum run_cause)report->exceeded;
     if (has_failed && run->restored_for != RUN_CAUSE_EXIT) { /* the cell has had its time */
         run_order_end(run, run->restored_for);
         return;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's life: who may connect, its health, its drain, its files, and what --check says."""
+import contextlib
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -9,6 +11,7 @@ import ssl
 import subprocess
 import tempfile
 
+import ordinary_user
 import tap
 import workers
 from workers import ACCEPTED, DRAINING, ENDED, MIB, REFUSED, Closed, Link, Worker
@@ -199,10 +202,14 @@ def command(*arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-def check(files, **members):
+def write(files, **members):
     path = pathlib.Path(DIRECTORY.name) / "checked.json"
     path.write_text(json.dumps(workers.configuration_of(files, **members)))
-    return command("--check", "--config", path)
+    return path
+
+
+def check(files, **members):
+    return command("--check", "--config", write(files, **members))
 
 
 def test_check_says_what_is_there():
@@ -210,6 +217,20 @@ def test_check_says_what_is_there():
     tap.equal(status, 0, text)
     tap.contains(text, "ok       tls")
     tap.contains(text, "ok       trial run")
+    for layer in ("user_namespace", "seccomp", "capabilities"):
+        tap.contains(text, f"layer    {layer}: applied")
+    tap.lacks(text, "untested")
+
+
+def test_check_tells_layer_by_layer():
+    """Without user namespaces: what has failed with its remedy, and what was not reached."""
+    path = write(FILES.worker)
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+    done = subprocess.run([*command, workers.PROGRAM, "--check", "--config", path], capture_output=True, text=True, check=False)
+    tap.equal(done.returncode, 1, done)
+    for words in ("missing  trial run: layer user_namespace cannot be had", "sysctl -w user.max_user_namespaces", "layer    user_namespace: failed",
+                  "layer    seccomp: untested", "The worker cannot serve runs."):
+        tap.contains(done.stdout, words)
 
 
 def test_check_understands_a_worker_that_runs():
@@ -234,6 +255,25 @@ def test_check_says_what_is_missing():
     status, text = check(open_key)
     tap.equal(status, 1, text)
     tap.contains(text, "key.pem")
+
+
+def test_key_of_roots_is_read_by_the_group_of_an_ordinary_user():
+    """As a pod's volume is, that an ordinary user may read by its group alone."""
+    with contextlib.closing(ordinary_user.Copies()) as copies:
+        program, files = copies.add(workers.PROGRAM), copies.directory / "files"
+        shutil.copytree(FILES.worker, files)
+        path = files / "worker.json"
+        path.write_text(json.dumps(workers.configuration_of(files)))
+
+        def says(mode, group, run=copies.run):
+            (files / "key.pem").chmod(mode)
+            os.chown(files / "key.pem", 0, group)
+            return run([program, "--check", "--config", path]).stdout.splitlines()[0]
+        tap.contains(says(0o440, ordinary_user.UID), "ok       tls")
+        for mode in (0o444, 0o460, 0o441):
+            tap.contains(says(mode, ordinary_user.UID), "missing  tls: ")
+        # Root needs no group.
+        tap.contains(says(0o440, 0, lambda command: subprocess.run(command, capture_output=True, text=True, check=False)), "by others")
 
 
 def test_wrong_configuration_is_named_by_its_place():

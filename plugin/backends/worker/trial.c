@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "backends/common/run_answer.h"
+#include "backends/process/messages/layer_remedies.h"
 #include "backends/worker/run_rewrite.h"
 #include "base/cleanup.h"
 #include "protocol/layers.h"
@@ -33,15 +34,29 @@ static void report(struct trial *trial, const struct error *error)
     trial->ended(trial->user, error);
 }
 
-static void explain(const struct run_event *ended, struct error *error)
+const char *trial_layer_remedy(enum worker_mode mode, enum isolation_layer layer, int error_number)
+{
+    switch (mode) {
+    case WORKER_PROCESS:
+        return process_layer_remedy(layer, error_number);
+    case WORKER_UNPRIVILEGED:
+        return unprivileged_layer_remedy(layer, error_number);
+    case WORKER_DOCKER:
+        break;
+    }
+    return isolation_layer_remedy(layer);
+}
+
+static void explain(const struct trial *trial, const struct run_event *ended, struct error *error)
 {
     enum isolation_layer layer = (enum isolation_layer)ended->failed_layer;
+    enum worker_mode mode = (enum worker_mode)trial->configuration->mode;
     switch ((enum run_failure)ended->failure) {
     case RUN_FAILURE_LAYER:
         error_set_errno(error, ERROR_SANDBOX_UNAVAILABLE, ended->error_number,
                         "layer %s cannot be had%s%.200s", isolation_layer_name(layer),
                         ended->message[0] != '\0' ? ": " : "", ended->message);
-        error_set_hint(error, "%s", isolation_layer_remedy(layer));
+        error_set_hint(error, "%s", trial_layer_remedy(mode, layer, ended->error_number));
         return;
     case RUN_FAILURE_BACKEND:
     case RUN_FAILURE_IMAGE:
@@ -88,12 +103,14 @@ static void on_event(struct watch *watch, uint32_t events)
     }
     if (event.type != RUN_EVENT_ENDED)
         return;
+    trial->applied = event.isolation.applied;
+    trial->missing = event.isolation.missing;
+    trial->failed_layer = event.failure == RUN_FAILURE_LAYER ? event.failed_layer : LAYER_COUNT;
     if (event.failure == RUN_FAILURE_NONE && event.cause == RUN_CAUSE_EXIT) {
-        trial->missing = event.isolation.missing;
         report(trial, NULL);
         return;
     }
-    explain(&event, &error);
+    explain(trial, &event, &error);
     report(trial, &error);
 }
 
@@ -111,6 +128,7 @@ void trial_init(struct trial *trial)
     trial->events = (struct watch){-1, on_event};
     trial->time = (struct timer){.fire = on_timeout};
     trial->outputs[0] = trial->outputs[1] = -1;
+    trial->failed_layer = LAYER_COUNT;
 }
 
 /* The write end; -1 with errno. */

@@ -12,6 +12,7 @@
 #include "backends/worker/configuration.h"
 #include "backends/worker/local_backend.h"
 #include "base/error.h"
+#include "protocol/layers.h"
 
 struct trial {
     struct event_loop *loop;
@@ -22,13 +23,18 @@ struct trial {
     void *user;
     struct watch events;
     struct timer time;
-    int outputs[2];   /* the read ends of its pipes */
-    uint64_t missing; /* LAYER_BITs that the last good one was without */
+    int outputs[2]; /* the read ends of its pipes */
+    /* Of the last one, LAYER_BITs; LAYER_COUNT: none has failed. After a failure no further layer
+     * was tried. */
+    uint64_t applied, missing;
+    uint32_t failed_layer;
 };
 
 /* The other members, all borrowed, are set; the rest is made here. */
 void trial_init(struct trial *trial);
 /* Begins one, unless one is under way. ended() is called at once where it cannot begin. */
 void trial_begin(struct trial *trial);
+/* What to do about a layer of that mode; error_number: of the failure, else 0. Static text. */
+const char *trial_layer_remedy(enum worker_mode mode, enum isolation_layer layer, int error_number);
 /* Gives up one that is under way, without a word. */
 void trial_clear(struct trial *trial);

@@ -65,15 +65,30 @@ static void on_trial(void *user, const struct error *error)
         (void)printf("ok       trial run: every layer that the mode needs was applied\n");
 }
 
-/* Of those that the mode can have. */
-static void print_missing(enum worker_mode mode, uint64_t missing)
+/* Those that the mode can have. */
+static uint64_t possible_layers(enum worker_mode mode)
 {
-    if (mode == WORKER_UNPRIVILEGED)
-        missing &= LAYERS_UNPRIVILEGED_POSSIBLE;
-    for (enum isolation_layer layer = 0; layer < LAYER_COUNT; layer++)
-        if (missing & LAYER_BIT(layer))
-            (void)printf("note     layer %s is not there: %s\n", isolation_layer_name(layer),
-                         isolation_layer_remedy(layer));
+    return mode == WORKER_UNPRIVILEGED ? LAYERS_UNPRIVILEGED_POSSIBLE : LAYERS_EVERY_RUN;
+}
+
+/* One that has failed is told by the trial's own failure, with its remedy. */
+static void print_layers(const struct trial *trial)
+{
+    enum worker_mode mode = (enum worker_mode)trial->configuration->mode;
+    for (enum isolation_layer layer = 0; layer < LAYER_COUNT; layer++) {
+        const char *name = isolation_layer_name(layer);
+        if ((possible_layers(mode) & LAYER_BIT(layer)) == 0)
+            continue;
+        if ((trial->applied & LAYER_BIT(layer)) != 0)
+            (void)printf("layer    %s: applied\n", name);
+        else if (trial->failed_layer == layer)
+            (void)printf("layer    %s: failed\n", name);
+        else if ((trial->missing & LAYER_BIT(layer)) != 0)
+            (void)printf("layer    %s: missing, and no run is refused for it\n         %s\n", name,
+                         trial_layer_remedy(mode, layer, 0));
+        else
+            (void)printf("layer    %s: untested\n", name);
+    }
 }
 
 static bool try_backend(struct event_loop *loop, const struct worker_configuration *configuration)
@@ -92,8 +107,7 @@ static bool try_backend(struct event_loop *loop, const struct worker_configurati
         continue;
     trial_clear(&trial);
     local_backend_stop(&backend);
-    if (check.is_over && !check.has_failed)
-        print_missing((enum worker_mode)configuration->mode, trial.missing);
+    print_layers(&trial);
     return check.is_over && !check.has_failed;
 }
 

@@ -1,56 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of modes process and none: one backend, which applies what a run's description asks for.
- * Runs in the gateway, on the thread inside tool_invoke(), tool_prepare() or tool_status(). After a
- * failure it reads a few files below /proc/sys.
+ * Runs in the gateway, on the thread inside tool_invoke(), tool_prepare() or tool_status().
  */
 #include <errno.h>
-#include <fcntl.h>
 
 #include "backends/process/gateway/process_modes.h"
-#include "base/cleanup.h"
+#include "backends/process/messages/layer_remedies.h"
 #include "call/call.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/json_text.h"
-
-/* Is the first character of the file this one? A file that is not there is not. */
-static bool setting_is(const char *path, char value)
-{
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char first = '\0';
-    return fd >= 0 && read(fd, &first, 1) == 1 && first == value;
-}
-
-static bool setting_is_zero(const char *path)
-{
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char text[3] = {0};
-    return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && text[0] == '0' &&
-           (text[1] == '\n' || text[1] == '\0');
-}
-
-static const char *remedy_for_user_namespace(int error_number)
-{
-    if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-        return "AppArmor restricts user namespaces (Ubuntu 23.10 and later): install an AppArmor "
-               "profile with "
-               "\"userns,\" for code-execute-process, or: sysctl -w "
-               "kernel.apparmor_restrict_unprivileged_userns=0";
-    if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
-        return "sysctl -w kernel.unprivileged_userns_clone=1";
-    if (error_number == ENOSPC || setting_is_zero("/proc/sys/user/max_user_namespaces"))
-        return "sysctl -w user.max_user_namespaces=16384 (inside a user namespace, its creator "
-               "must allow more)";
-    return isolation_layer_remedy(LAYER_USER_NAMESPACE);
-}
-
-/* The remedy depends on the error and on this host's settings, which are read to explain a failure,
- * never to predict one. */
-static const char *remedy_for_layer(enum isolation_layer layer, int error_number)
-{
-    return layer == LAYER_USER_NAMESPACE ? remedy_for_user_namespace(error_number)
-                                         : isolation_layer_remedy(layer);
-}
 
 static const char *remedy_for_workspace(int error_number)
 {
@@ -93,7 +52,7 @@ const struct sandbox_mode_row process_mode = {
     .has_pool = true,
     .pool_grows = true,
     .network = "the gateway's machine",
-    .layer_remedy = remedy_for_layer,
+    .layer_remedy = process_layer_remedy,
     .write_details = write_details,
 };
 
@@ -110,5 +69,5 @@ const struct sandbox_mode_row none_mode = {
     .no_packages = "code of packages runs in a sandbox alone",
     .no_endpoints = "a program without a sandbox has the gateway's own network",
     .network = "the gateway's machine",
-    .layer_remedy = remedy_for_layer,
+    .layer_remedy = process_layer_remedy,
 };

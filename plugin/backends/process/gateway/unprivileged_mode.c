@@ -4,9 +4,8 @@
  * "process.isolation". Runs in the gateway, on the thread inside tool_invoke(), tool_prepare() or
  * tool_status().
  */
-#include <errno.h>
-
 #include "backends/process/gateway/process_modes.h"
+#include "backends/process/messages/layer_remedies.h"
 #include "backends/process/messages/process_options.h"
 #include "call/call.h"
 #include "vocabulary/sandbox_mode.h"
@@ -18,17 +17,6 @@ static bool read_options(const struct json_place *place, json_t *section __attri
 {
     const struct process_options options = {.scratch_directory = policy->scratch_directory};
     return process_options_write(&options, ret) || json_place_out_of_memory(place);
-}
-
-static const char *remedy_for_layer(enum isolation_layer layer, int error_number)
-{
-    if (layer == LAYER_LANDLOCK && error_number == EOPNOTSUPP)
-        return "Linux 6.12 or newer is needed (Landlock ABI 6): without namespaces nothing else "
-               "keeps a program from the gateway's processes";
-    if (layer == LAYER_LANDLOCK)
-        return "the kernel needs Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in lsm=), and "
-               "the container's seccomp profile must allow its system calls";
-    return isolation_layer_remedy(layer);
 }
 
 /* The limits that nothing in the kernel enforces for the whole tree of a run: the backend counts,
@@ -80,6 +68,6 @@ const struct sandbox_mode_row unprivileged_mode = {
     .has_pool = true,
     .pool_grows = true,
     .read_options = read_options,
-    .layer_remedy = remedy_for_layer,
+    .layer_remedy = unprivileged_layer_remedy,
     .write_details = write_details,
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backends/remote/link/tls_private.h"
 #include "base/cleanup.h"
@@ -48,10 +49,17 @@ static int refuse(struct error *error, const char *kind, const char *path, const
     return -1;
 }
 
+/* A pod's volume belongs to root, and is an ordinary user's by its group alone. */
+static bool is_private(const struct stat *facts)
+{
+    bool by_group = facts->st_uid == 0 && geteuid() != 0;
+    return (facts->st_mode & (by_group ? 037 : 077)) == 0;
+}
+
 static int check_mode(int fd, const char *kind, const char *path, struct error *error)
 {
     struct stat facts;
-    if (fstat(fd, &facts) == 0 && (facts.st_mode & 077) == 0)
+    if (fstat(fd, &facts) == 0 && is_private(&facts))
         return 0;
     (void)error_set(error, ERROR_BACKEND_UNAVAILABLE, "the %s %s can be read or changed by others",
                     kind, path);

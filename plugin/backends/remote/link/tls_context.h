@@ -20,7 +20,8 @@ struct tls_files {
 
 /* Reads the files, and keeps nothing of them open. NULL with ERROR_BACKEND_UNAVAILABLE, a message
  * that names the file, and a hint: one is missing, no PEM, the key does not belong to the
- * certificate, it can be read by others, or the certificate has expired or is not for that use. */
+ * certificate, it can be read by others (a group may read what is root's, where the process is
+ * not), or the certificate has expired or is not for that use. */
 struct tls_context *tls_context_new(bool is_server, const struct tls_files *files,
                                     struct error *error);
 /* Links that have it go on. NULL is fine. */

@@ -22,6 +22,7 @@ from provider import OK, Host
 READY = 2
 NAMESPACES = ("pid", "mnt", "net", "ipc", "uts", "cgroup")
 provider = Provider()
+in_force = None
 LOOK = ("import os, glob\nmine = os.getpid()\n"
         "others = [open(p).read().split('\\0')[0] for p in glob.glob('/proc/[0-9]*/cmdline') if p.split('/')[2] != str(mine)]\n"
         "print(sorted(os.listdir('/tmp')), sorted(os.listdir('.')), sorted(os.listdir('/dev/shm')), sorted(others))\n"
@@ -29,14 +30,32 @@ LOOK = ("import os, glob\nmine = os.getpid()\n"
 
 
 def use(ready=READY, **more):
-    """With an option for the interpreter none waits: one container serves every language. Otherwise: test_real_interpreter.py"""
-    provider.reset()
+    """With an option for the interpreter none waits: one container serves every language. Otherwise: test_real_interpreter.py. One policy
+    for most cases: what waits is left for the next one."""
+    if policy_of(ready, more) != in_force:
+        use_anew(ready, **more)
+
+
+def use_anew(ready=READY, **more):
+    end()
     put_in_force(ready, **more)
 
 
-def put_in_force(ready, **more):
+def end():
+    global in_force
+    provider.reset()
+    in_force = None
+
+
+def policy_of(ready, more):
     python = {"argv": ["python3", "-B", "{file}"]}
-    tap.equal(provider.use_policy({"pools": {"docker": {"ready": ready}}, "languages": {"python": python}, **more}), OK)
+    return {"pools": {"docker": {"ready": ready}}, "languages": {"python": python}, **more}
+
+
+def put_in_force(ready, **more):
+    global in_force
+    in_force = policy_of(ready, more)
+    tap.equal(provider.use_policy(in_force), OK)
 
 
 def run(code="echo hi", language="sh", host=None, **more):
@@ -83,7 +102,7 @@ def told():
 
 
 def test_the_status_reports_ready_containers():
-    use()
+    use_anew()
     tap.equal(told()[0], "stopped")
     run()
     await_ready()
@@ -171,16 +190,16 @@ def test_many_at_once_are_served_ready_or_not():
 
 
 def test_unloading_leaves_none():
-    use()
+    use_anew()
     run()
     await_ready()
-    provider.reset()
+    end()
     tap.equal(containers(), [])
 
 
 def test_one_whose_owners_are_killed_ends_by_itself_and_is_swept():
     modes.adopt_orphans()
-    provider.reset()
+    end()
     before = set(modes.own_processes())
     host = gateway(f"p = Provider(); p.use_policy({{'pools': {{'docker': {{'ready': {READY}}}}}}}); "
                    "p.invoke({'language': 'sh', 'code': 'true'}, Host()); print('done', flush=True); sys.stdin.read()", stdin=-1)
@@ -195,8 +214,7 @@ def test_one_whose_owners_are_killed_ends_by_itself_and_is_swept():
         os.kill(pid, signal.SIGKILL)
     tap.eventually(lambda: engine.waiting() == [], "their guests have ended", 20)
     tap.equal(set(containers()), set(ready), "what is left of them")
-    provider.reset()
-    use(ready=0)
+    use_anew(ready=0)
     run()
     engine.none_left()
 

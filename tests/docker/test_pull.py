@@ -13,19 +13,21 @@ os.environ["CODE_EXECUTE_TEST_MODE"] = "docker"
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import engine
 import tap
-from engine import IMAGE, answer, ask, containers
+from engine import answer, ask, containers
 from modes import Provider, merged
 from provider import NOT_RUN, Host
 from registry import Registry, free_port
 
 provider = Provider()
 registry = Registry()
+small = engine.image_of(engine.files_of("sh"))  # an engine packs for a registry what it sends there
+IMAGE = small.__enter__()
 NAME = f"{registry.address}/sandbox"
 REQUEST = {"language": "sh", "code": "echo ran"}
 
 
 def push():
-    """Pushes the test image into the registry. Its digest there."""
+    """Pushes the image into the registry. Its digest there."""
     tap.equal(answer(f"/images/{IMAGE}/tag?repo={NAME}&tag=1", "POST")[0], 201)
     connection = engine.Connection()
     connection.request("POST", f"{engine.API}/images/{NAME}/push?tag=1", headers={"X-Registry-Auth": "e30="})
@@ -165,3 +167,4 @@ try:
     tap.run(globals())
 finally:
     registry.__exit__()
+    small.__exit__(None, None, None)

@@ -56,7 +56,11 @@ def test_much_output_comes_whole():
 
 
 def test_interpreters_are_those_of_the_image():
-    """Path and version are those that toolhost doctor prints. Which languages there are depends on the image."""
+    """Path and version are those that toolhost doctor prints. Which languages there are depends on the image. Each takes a container."""
+    provider.with_policy({"only_languages": ["python", "sh", "perl", "lua"]}, interpreters_are_those_of_the_image)
+
+
+def interpreters_are_those_of_the_image():
     code, answer = provider.prepare(interpreters=True)
     tap.equal((code, answer["error"]), (OK, None))
     rows = {row["language"]: row for row in answer["interpreters"]}
@@ -65,7 +69,8 @@ def test_interpreters_are_those_of_the_image():
     path, version = run("command -v python3; python3 --version")["stdout"].splitlines()
     tap.equal(rows["python"], {"language": "python", "path": path, "version": version, "preparation": None})
     tap.equal(rows["sh"]["path"], run("command -v sh")["stdout"].rstrip("\n"))
-    absent = provider.with_policy({"docker": {"images": {"python": "not/there:1"}}}, lambda: provider.prepare(interpreters=True)[1])
+    provider.use_policy({"only_languages": ["python", "sh"], "docker": {"images": {"python": "not/there:1"}}})
+    absent = provider.prepare(interpreters=True)[1]
     tap.true("python" not in {row["language"] for row in absent["interpreters"]}, absent)
 
 
@@ -244,9 +249,9 @@ def test_sixteen_at_once():
 
 
 def doctor(**docker):
-    """toolhost doctor on docker mode: its exit status, and the backend's part of its report."""
+    """toolhost doctor on docker mode: its exit status, and the backend's part of its report. Each language takes a container."""
     toolhost = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).parents[1] / "host-shim" / "toolhost"
-    policy = modes.merged(modes.POLICIES["docker"], {"docker": docker})
+    policy = modes.merged(modes.POLICIES["docker"], {"only_languages": ["python", "sh"], "docker": docker})
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(policy, file)
         file.flush()

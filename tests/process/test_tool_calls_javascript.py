@@ -24,10 +24,9 @@ IMAGES = {}  # in docker mode
 
 def use(ready=0, **tools):
     policy = {"tools": {"allowed": ["*"], "rate_per_s": 100000, **tools}, "capabilities": list(RIGHTS), "limits": {"wall_ms": {"default": 30000, "max": AMPLE_MS}}, **IMAGES}
-    if MODE != "docker":  # containers are made once, and wait for the next case
-        provider.reset()
+    if MODE != "docker":
         policy["pools"] = {"process": {"ready": ready, "most": ready}}
-    tap.equal(provider.use_policy(policy), OK)
+    tap.equal(provider.change_policy(policy), OK)
 
 
 def run(code, serve=add_one, wanted=("add",), request=None, **host):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of calls of tools share: a policy that allows them, and programs that make calls by frames (tool_host.py)."""
 import tap
-from modes import MODE, Provider, adopt_orphans
+from modes import Provider, adopt_orphans
 from provider import OK
 from tool_host import RAW, ToolHost, add_one
 
@@ -11,10 +11,8 @@ provider = Provider()
 
 
 def use(**tools):
-    if MODE != "docker":  # containers are made once, and wait for the next case
-        provider.reset()
     limits = {"wall_ms": {"default": 30000, "max": AMPLE_MS}}
-    tap.equal(provider.use_policy({"tools": {"allowed": ["*"], "rate_per_s": 100000, **tools}, "capabilities": ["sandbox.exec", "sandbox.exec.tools", "sandbox.exec.files"], "limits": limits}), OK)
+    tap.equal(provider.change_policy({"tools": {"allowed": ["*"], "rate_per_s": 100000, **tools}, "capabilities": ["sandbox.exec", "sandbox.exec.tools", "sandbox.exec.files"], "limits": limits}), OK)
 
 
 def run(code, serve=add_one, wanted=("add",), raw=RAW, request=None, **host):

@@ -26,9 +26,8 @@ provider = Provider()
 
 
 def use(checkpoints=3, **more):
-    provider.reset()
     sessions = {"max_total": 8, "max_per_principal": 8, "checkpoints": checkpoints}
-    tap.equal(provider.use_policy(merged({"sessions": sessions, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
+    tap.equal(provider.begin_anew(merged({"sessions": sessions, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
 
 
 def call(code, session="new", to=None, **more):

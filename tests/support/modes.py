@@ -105,6 +105,7 @@ class Provider(provider.Provider):
         if policy is None:
             policy = ALL_THE_TIME if tap.SLOW > 1 else {}
         self.policy = merged(POLICIES[MODE], policy)
+        self.in_force, self.sessions = None, set()
         self.warmed = {}  # language: did an interpreter wait, under the policy in force?
         self.begin()
 
@@ -113,7 +114,7 @@ class Provider(provider.Provider):
             self.use_policy({})
 
     def use_policy(self, policy, sandbox=None):
-        self.warmed = {}
+        self.warmed, self.in_force = {}, policy
         return super().use_policy(in_mode(merged(self.policy, policy)), sandbox)
 
     def invoke(self, request, host=None, tool="code_execute"):
@@ -121,7 +122,10 @@ class Provider(provider.Provider):
         grant_mode(host)
         if POOL and MODE == "process" and isinstance(request, dict) and request.get("language") in INTERPRETED:
             self.await_interpreter(request["language"])
-        return super().invoke(request, host, tool)
+        code, result = super().invoke(request, host, tool)
+        if result and result.get("session"):
+            self.sessions.add(result["session"]["id"])
+        return code, result
 
     def await_interpreter(self, language):
         """A short while; not where the policy in force keeps none, or wants an answer first."""
@@ -141,8 +145,28 @@ class Provider(provider.Provider):
         finally:
             self.reset()
 
+    def begin_anew(self, policy):
+        """That policy in force, and no session of an earlier case. In docker mode a gateway that has it goes on: behind a reset the first
+        call of each language is tried in a container of its own."""
+        if MODE != "docker" or policy != self.in_force:
+            self.reset()
+            return self.use_policy(policy)
+        for session in self.sessions:
+            self.library.tool_end_session(session.encode())
+        self.sessions.clear()
+        tap.eventually(lambda: self.counters()["sessions"] == 0, "no session of an earlier case is left", 60)
+        return provider.OK
+
+    def change_policy(self, policy):
+        """That policy in force. In docker mode the gateway goes on: its containers are made once, and wait for the next case. Where it has
+        that policy already it is not told it again, which would have it try each language anew."""
+        if MODE != "docker":
+            self.reset()
+        return provider.OK if policy == self.in_force else self.use_policy(policy)
+
     def forget(self):
         """As loaded, without the suite's mode."""
+        self.in_force, self.sessions = None, set()
         super().reset()
 
     def reset(self):

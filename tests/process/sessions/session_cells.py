@@ -21,8 +21,7 @@ def policy(sessions=None, **more):
 
 
 def use(sessions=None, **more):
-    provider.reset()
-    tap.equal(provider.use_policy(policy(sessions, **more)), OK)
+    tap.equal(provider.begin_anew(policy(sessions, **more)), OK)
 
 
 def caller(principal="ann", rights=RIGHTS, **more):

@@ -24,8 +24,7 @@ provider = Provider()
 
 def use(decisions=None, rules=(), **more):
     approval = {"approval": {"default": "ask", "decisions": EVERY if decisions is None else decisions, "rules": list(rules)}}
-    provider.reset()
-    tap.equal(provider.use_policy(merged(merged(POLICY, approval), more)), OK)
+    tap.equal(provider.begin_anew(merged(merged(POLICY, approval), more)), OK)
 
 
 class Person:
@@ -95,8 +94,7 @@ def test_it_is_offered_where_the_policy_says_so():
 
 
 def test_the_default_policy_does_not_offer_it():
-    provider.reset()
-    tap.equal(provider.use_policy({"sessions": {"max_total": 2}}), OK)
+    tap.equal(provider.begin_anew({"sessions": {"max_total": 2}}), OK)
     person = Person("allow_cells", INVALID)
     result = person("x = 1")
     tap.lacks(person.offered(), "allow_cells")

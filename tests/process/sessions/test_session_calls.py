@@ -201,9 +201,8 @@ def test_what_has_no_sessions():
 
 
 def test_mode_none_has_no_sessions():
-    provider.reset()
     none = policy(modes={"default": "none", "allowed": ["none"]}, capabilities=[*RIGHTS, "sandbox.exec.mode.none"])
-    tap.equal(provider.use_policy(none), OK)
+    tap.equal(provider.begin_anew(none), OK)
     host = caller(rights=(*RIGHTS, "sandbox.exec.mode.none"))
     error = expect_refused("not_supported", host=host)
     tap.contains(error["message"], "mode none has no sessions")

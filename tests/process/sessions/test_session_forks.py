@@ -21,9 +21,8 @@ RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files", "sandbox
 
 
 def use(checkpoints=3, *, sessions=None, **more):
-    provider.reset()
     members = {"max_total": 8, "max_per_principal": 8, "checkpoints": checkpoints, **(sessions or {})}
-    tap.equal(provider.use_policy(merged({"sessions": members, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
+    tap.equal(provider.begin_anew(merged({"sessions": members, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
 
 
 def host(principal="ann", **more):

@@ -32,8 +32,7 @@ provider = Provider()
 
 
 def use(**more):
-    provider.reset()
-    tap.equal(provider.use_policy(merged(POLICY, more)), OK)
+    tap.equal(provider.begin_anew(merged(POLICY, more)), OK)
 
 
 class Session:

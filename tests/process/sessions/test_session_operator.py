@@ -20,8 +20,7 @@ provider = Provider()
 
 
 def use(**more):
-    provider.reset()
-    tap.equal(provider.use_policy({**POLICY, **more}), OK)
+    tap.equal(provider.begin_anew({**POLICY, **more}), OK)
 
 
 def call(code, session="new", principal="ann", host=None, language="python"):

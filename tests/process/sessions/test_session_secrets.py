@@ -26,8 +26,7 @@ provider = Provider()
 
 
 def use(**more):
-    provider.reset()
-    tap.equal(provider.use_policy(merged(POLICY, more)), OK)
+    tap.equal(provider.begin_anew(merged(POLICY, more)), OK)
 
 
 def caller(rights=RIGHTS, principal="ann", policy=None, **more):

@@ -25,8 +25,7 @@ call_ids = iter(range(1000, 100000))
 
 
 def use(**more):
-    provider.reset()
-    tap.equal(provider.use_policy(merged(POLICY, more)), OK)
+    tap.equal(provider.begin_anew(merged(POLICY, more)), OK)
 
 
 class Shell:

@@ -27,8 +27,7 @@ provider = Provider()
 
 def use(**more):
     """Of time there is plenty, for what begins a session too: a cell gets less by its own narrowing."""
-    provider.reset()
-    tap.equal(provider.use_policy(merged(POLICY, more)), OK)
+    tap.equal(provider.begin_anew(merged(POLICY, more)), OK)
 
 
 def call(code, session="new", cpu_ms=AMPLE_MS, language="python", **more):

@@ -25,8 +25,7 @@ provider = Provider()
 
 
 def use(**more):
-    provider.reset()
-    tap.equal(provider.use_policy(merged(POLICY, more)), OK)
+    tap.equal(provider.begin_anew(merged(POLICY, more)), OK)
 
 
 def cell(code, session="new", serve=add_one, status="completed", wanted=None, request=None, language="javascript", **host):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """numpy, imported ahead by interpreters that wait for their run: its numbers are those of one that was started for it, its legacy random
 generator is another in every run; an interpreter with more than one thread is not copied, and what was asked of it runs all the same."""
+import functools
 import os
 import pathlib
 import sys
@@ -9,7 +10,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import tap
 import waiting
-from modes import Provider
+from modes import LONG, Provider
 from provider import OK, Host
 from waiting import COPIED, STARTED
 
@@ -56,22 +57,28 @@ def seen(result):
     return {name: result[name] for name in ("status", "cause", "exit_code", "signal", "stdout", "stderr")}
 
 
-def same(how, ready, plain):
-    use(**plain)
+@functools.cache
+def plainly():
+    use(ready=0)
     expected = {name: seen(run(code)) for name, code in PROGRAMS.items()}
     tap.true([name for name, value in expected.items() if value["exit_code"] != 0] == ["error"], expected)
+    return expected
+
+
+def same(how, names=tuple(PROGRAMS), **ready):
+    expected = plainly()
     use(**ready)
     tap.equal(ready_run("import sys; print('numpy' in sys.modules)", how)["stdout"], "True\n", "imported ahead")
-    for name, code in PROGRAMS.items():
-        tap.equal(seen(ready_run(code, how)), expected[name], name)
+    for name in names:
+        tap.equal(seen(ready_run(PROGRAMS[name], how)), expected[name], name)
 
 
 def test_a_copy_s_results_are_those_of_an_interpreter_of_its_own():
-    same(COPIED, {}, {"ready": 0})
+    same(COPIED)
 
 
 def test_so_are_those_of_one_that_was_started_and_waits():
-    same(STARTED, {"fork": False}, {"ready": 0})
+    same(STARTED, fork=False)
 
 
 def test_each_copy_has_random_numbers_of_its_own():
@@ -88,7 +95,7 @@ def with_thread():
 
 
 def test_one_with_threads_is_started_and_not_copied():
-    same(STARTED, with_thread(), {"ready": 0, **with_thread()})
+    same(STARTED, list(PROGRAMS)[::1 if LONG else 4], **with_thread())  # it is as the one above
     threads = "import os; print(len(os.listdir('/proc/self/task')))"
     counts = []
     for more in with_thread(), {}:

@@ -71,14 +71,19 @@ def use(ready=0, **more):
     tap.equal(provider.use_policy(merged(place.policy(pools={"process": {"ready": ready, "most": 0}}), more)), OK)
 
 
-def begin(files=None, ready=0, **more):
+def begin(files, **more):
+    """With an environment that is built, and nothing ready."""
     place.clear()
-    place.add("data", {"answer.py": "value = 1\n"} if files is None else files, **more)
+    place.add("data", files, **more)
     use()
-    state = build(provider, "data")
-    if ready:
-        use(ready)
-    return state
+    build(provider, "data")
+
+
+def begin_ready(files, ready=1, **more):
+    """The same of an environment that is there, with so many interpreters ready."""
+    place.clear()
+    place.install("data", files, **more)
+    use(ready)
 
 
 def run_result(code, packages="data", **more):
@@ -160,7 +165,7 @@ def await_prepared(count=1):
 
 def test_a_preparation_is_confined():
     files = {"evil/__init__.py": INIT, "sitecustomize.py": SITE, "evil.pth": f"import sys; exec({SITE!r})\n"}
-    begin(files, ready=1, prepare=["evil"])
+    begin_ready(files, prepare=["evil"])
     run("0")
     await_prepared()
     tap.equal(markers(), [])
@@ -180,7 +185,7 @@ def has_packages(pid):
 
 def test_nothing_waits_outside_of_a_sandbox():
     """No interpreter that has imported a package's code is one that others are copied from."""
-    begin({"evil/__init__.py": INIT}, ready=2, prepare=["evil"])
+    begin_ready({"evil/__init__.py": INIT}, ready=2, prepare=["evil"])
     run("0")
     if os.geteuid() != 0:
         raise tap.Skip("takes root to look at a backend's processes")
@@ -195,7 +200,7 @@ def test_nothing_waits_outside_of_a_sandbox():
 
 def test_prepared_modules_are_imported_before_the_run():
     text = "import os, time\nbegan, pid = time.monotonic(), os.getpid()\n"
-    begin({"large.py": text, "unprepared.py": text}, ready=1, prepare=["large"])
+    begin_ready({"large.py": text, "unprepared.py": text}, prepare=["large"])
     run("0")
     await_prepared()
     before = provider.counters()["sandboxes_ready"]
@@ -207,7 +212,7 @@ def test_prepared_modules_are_imported_before_the_run():
 
 
 def test_a_prepared_module_that_fails_is_the_program_s_to_miss():
-    begin({"broken.py": "raise ValueError('broken')\n", "answer.py": "value = 1\n"}, ready=1, prepare=["broken", "missing", "answer"])
+    begin_ready({"broken.py": "raise ValueError('broken')\n", "answer.py": "value = 1\n"}, prepare=["broken", "missing", "answer"])
     run("0")
     tap.equal(run("import answer; print(answer.value)"), "1")
     tap.contains(run("try:\n    import broken\nexcept ValueError as error:\n    print(error)"), "broken")
@@ -216,10 +221,7 @@ def test_a_prepared_module_that_fails_is_the_program_s_to_miss():
 def test_two_environments_are_prepared_side_by_side():
     place.clear()
     for name, value in (("data", 1), ("other", 2)):
-        place.add(name, {"answer.py": f"import os\nvalue, pid = {value}, os.getpid()\n"}, prepare=["answer"])
-    use()
-    for name in ("data", "other"):
-        build(provider, name)
+        place.install(name, {"answer.py": f"import os\nvalue, pid = {value}, os.getpid()\n"}, prepare=["answer"])
     use(ready=1)
     for name in ("data", "other") * 2:
         run("0", name)
@@ -231,7 +233,8 @@ def test_two_environments_are_prepared_side_by_side():
 
 def test_one_that_is_prepared_is_of_the_content():
     """What waits with the old set is no run's of the new one."""
-    begin({"answer.py": "value = 'old'\n"}, ready=1, prepare=["answer"])
+    begin({"answer.py": "value = 'old'\n"}, prepare=["answer"])
+    use(ready=1)
     run("0")
     await_prepared()
     tap.equal(run("import answer; print(answer.value)"), "old", "the control")
@@ -259,7 +262,8 @@ def test_the_pool_s_memory_holds():
     """Each that waits has 24 MiB of its own: with 64 MiB for all, no more than two wait for long."""
     if os.geteuid() != 0:
         raise tap.Skip("takes root to look at a backend's processes")
-    begin({"large.py": "held = bytearray(24 << 20)\nheld[::4096] = b'x' * len(held[::4096])\n"}, prepare=["large"])
+    place.clear()
+    place.install("data", {"large.py": "held = bytearray(24 << 20)\nheld[::4096] = b'x' * len(held[::4096])\n"}, prepare=["large"])
 
     def waiting_with(memory_bytes):
         provider.reset()

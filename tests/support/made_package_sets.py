@@ -65,11 +65,11 @@ def stamp(content):
     return hashed.hexdigest()
 
 
-def make(where, files, language="python", name="data", images=None, sha256=None):
-    """Makes a set of {path: text, or (target,) of a link} below the directory, built in those images ({id: name}) or in none. The policy
-    that has it, and its hash. sha256: one that is not the content's."""
+def make(where, files, language="python", name="data", images=None, sha256=None, folder="environments"):
+    """Makes a set of {path: text, or (target,) of a link} below the directory, in the folder for all sets, built in those images
+    ({id: name}) or in none. The policy that has it, and its hash. sha256: one that is not the content's."""
     where = pathlib.Path(where)
-    all_sets = where / "environments"
+    all_sets = where / folder
     building = all_sets / f"building-{secrets.token_hex(3)}"
     content = building / "content"
     content.mkdir(parents=True)

@@ -184,14 +184,18 @@ def run_cases(cases, of_docker_mode, without_namespaces=None, needing_namespaces
     tap.run(cases)
 
 
-def run_in_every_mode(cases, of_the_gateway):
-    """Runs a suite's cases and ends. What the gateway does by itself is the same in every mode: the cases of these names run in process
-    mode without a pool, and in the others in the long form."""
-    if not LONG and not os.environ.get("TEST_CASES") and (MODE != "process" or POOL):
-        missing = [name for name in of_the_gateway if f"test_{name}" not in cases]
-        tap.equal(missing, [], "names of cases")
-        cases = {name: case for name, case in cases.items() if name.removeprefix("test_") not in of_the_gateway}
+def run_but(shown, cases):
+    """Runs a suite's cases and ends. Those of the first names are shown by another round, so that they are left to the long form here."""
+    tap.equal([name for name in shown if f"test_{name}" not in cases], [], "names of cases")
+    if not LONG and not os.environ.get("TEST_CASES"):
+        cases = {name: case for name, case in cases.items() if name.removeprefix("test_") not in shown}
     tap.run(cases)
+
+
+def run_in_every_mode(cases, of_the_gateway):
+    """The same, where what the gateway does by itself is the same in every mode: the cases of these names run in process mode without a
+    pool."""
+    run_but(of_the_gateway if MODE != "process" or POOL else [], cases)
 
 
 def run_with_node(cases, of_docker_mode, policy, languages=("javascript",), **of_unprivileged):

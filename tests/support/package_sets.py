@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 import zipfile
 
+import made_package_sets
 import tap
 from provider import OK
 
@@ -96,6 +97,11 @@ class Place:
         self.write_lock(name, requirement(wheel, package, version))
         self.environments[name] = {"language": "python", "lock": str(self.lock(name)), "wheelhouse": str(self.wheels), **more}
         return self.environments[name]
+
+    def install(self, name, files, **more):
+        """The same without a build: for what is not about building, which takes a package manager for half a second and more."""
+        made, _ = made_package_sets.make(self.path, files, name=name, folder=self.all.name)
+        self.environments[name] = {**made["environments"][name], **more}
 
     def policy(self, **more):
         return {"environments_directory": str(self.all), "environments": self.environments, **more}

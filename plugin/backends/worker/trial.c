@@ -47,6 +47,12 @@ const char *trial_layer_remedy(enum worker_mode mode, enum isolation_layer layer
     return isolation_layer_remedy(layer);
 }
 
+static bool is_about_a_place(int error_number)
+{
+    return error_number == ENOENT || error_number == EACCES || error_number == EROFS ||
+           error_number == ENOSPC;
+}
+
 static void explain(const struct trial *trial, const struct run_event *ended, struct error *error)
 {
     enum isolation_layer layer = (enum isolation_layer)ended->failed_layer;
@@ -84,6 +90,10 @@ static void explain(const struct trial *trial, const struct run_event *ended, st
     }
     error_set_errno(error, ERROR_BACKEND_FAILED, ended->error_number, "the backend failed: %.200s",
                     ended->message);
+    if (mode == WORKER_UNPRIVILEGED && is_about_a_place(ended->error_number))
+        error_set_hint(error, "%s",
+                       "runs need a directory that the worker may write: give it a "
+                       "/tmp, or name another in \"process.scratch_directory\"");
 }
 
 static void on_event(struct watch *watch, uint32_t events)

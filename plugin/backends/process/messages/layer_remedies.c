@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -46,9 +48,19 @@ const char *process_layer_remedy(enum isolation_layer layer, int error_number)
                                          : isolation_layer_remedy(layer);
 }
 
+/* Of a kernel's release, such as "6.12.3": from 6.12 on the kernel itself has what is needed. */
+static bool kernel_is_new_enough(void)
+{
+    struct utsname name;
+    unsigned major = 0;
+    unsigned minor = 0;
+    return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+           (major > 6 || (major == 6 && minor >= 12));
+}
+
 const char *unprivileged_layer_remedy(enum isolation_layer layer, int error_number)
 {
-    if (layer == LAYER_LANDLOCK && error_number == EOPNOTSUPP)
+    if (layer == LAYER_LANDLOCK && error_number == EOPNOTSUPP && !kernel_is_new_enough())
         return "Linux 6.12 or newer is needed (Landlock ABI 6): without namespaces nothing else "
                "keeps a program from the gateway's processes";
     if (layer == LAYER_LANDLOCK)

@@ -45,14 +45,24 @@ class User:
         tap.equal(shell.returncode, 0, f"{script}\n{out}{errors}")
         return out
 
-    def call(self, code, *options, policy="~/workers/policy.json"):
-        """`toolhost run` of a program in Python, under way."""
-        script = f'exec toolhost --policy {policy} run --approve always --json -l python "$@"'
-        return subprocess.Popen([*self.before, "bash", "-c", script, "bash", "-c", code, *options], cwd=ROOT, env=self.environment,
-                                text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def run(self, *options):
+        """`toolhost run` under way, of the policy that the page has written."""
+        script = 'exec toolhost --policy ~/workers/policy.json run --approve always --language python "$@"'
+        return subprocess.Popen([*self.before, "bash", "-c", script, "bash", *options], cwd=ROOT, env=self.environment, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def result(self, call):
-        """A call's result, once it has ended."""
-        out, errors = call.communicate(timeout=300)
+    def begin(self, seconds):
+        """A run whose program has begun, and sleeps for so long."""
+        run = self.run("-c", f"import time\nprint('begun', flush=True)\ntime.sleep({seconds})\nprint('to its end')", "--timeout", "300s")
+        if run.stdout.readline() != "begun\n":
+            raise AssertionError(f"it has not begun: {run.communicate()}")
+        return run
+
+    def call(self, code):
+        return self.result(self.run("--json", "-c", code))
+
+    @staticmethod
+    def result(run):
+        out, errors = run.communicate(timeout=300)
         tap.true(out, f"no result: {errors}")
         return json.loads(out)

@@ -32,6 +32,12 @@ static bool has_secrets(const struct artifact_reader *reader)
     return reader->settings.redaction && !redaction_empty(reader->settings.redaction);
 }
 
+/* Else the one that came is of the bytes as they are. */
+static bool makes_hash(const struct artifact_reader *reader)
+{
+    return reader->settings.hashes || has_secrets(reader);
+}
+
 /* C0 and C1 controls, and what turns the direction of a line. */
 static bool is_harmless(const unsigned char *sequence, size_t length)
 {
@@ -148,7 +154,7 @@ static void keep(void *user, const void *bytes, size_t length)
     }
     draft->stored += length;
     text_check_add(&draft->kept, bytes, length);
-    if (has_secrets(reader))
+    if (makes_hash(reader))
         SHA256Update(&draft->hash, bytes, length);
 }
 
@@ -227,7 +233,7 @@ static void describe_content(struct artifact_reader *reader, struct artifact_dra
     artifact->active = type.active;
     if (artifact->omission != FILE_WHOLE)
         return;
-    if (has_secrets(reader))
+    if (makes_hash(reader))
         (void)SHA256End(&draft->hash, artifact->sha256);
     else
         memcpy(artifact->sha256, &reader->payload[1], SHA256_HEX_LENGTH);

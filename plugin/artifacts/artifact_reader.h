@@ -21,8 +21,9 @@ struct artifact_settings {
     uint64_t files; /* that are named */
     uint64_t file_bytes;
     uint64_t total_bytes;
-    uint64_t inline_bytes;             /* of all files together */
-    bool keeps_unscanned;              /* binary files of a run with secrets */
+    uint64_t inline_bytes; /* of all files together */
+    bool keeps_unscanned;  /* binary files of a run with secrets */
+    bool hashes; /* whoever sends them is not of this machine: their hashes are made here */
     const struct tool_host *host;      /* borrowed */
     const struct redaction *redaction; /* borrowed; NULL: no secrets */
 };

@@ -375,6 +375,7 @@ static bool execute(struct call *call, struct error *error)
         .total_bytes = out->total_bytes,
         .inline_bytes = out->inline_bytes,
         .keeps_unscanned = out->binary_with_secrets,
+        .hashes = sandbox_mode_row(call->configuration.mode)->machine != NULL,
         .host = &call->host,
         .redaction = call->redaction,
     };

@@ -14,6 +14,7 @@
 #include "run/run.h"
 
 #define REMEMBERED_LIMIT 64
+#define OUTPUT_LIMIT     65536 /* bytes: what runs no program prints nothing, or a line or two */
 
 struct remembered {
     char policy_sha256[65];
@@ -176,8 +177,9 @@ static bool run_to_end(enum sandbox_mode mode, const struct run_description *des
         .stdin_fd = input,
         .endpoints_fd = -1,
         .cancel_fd = watcher->cancel_fd,
-        .output = {.id = TOOL_STREAM_STDOUT, .host = watcher->host},
-        .errors = {.id = TOOL_STREAM_STDERR, .host = watcher->host},
+        .output = {.id = TOOL_STREAM_STDOUT, .host = watcher->host, .mute = true},
+        .errors = {.id = TOOL_STREAM_STDERR, .host = watcher->host, .mute = true},
+        .output_limit = OUTPUT_LIMIT,
     };
     struct run_outcome outcome = {0};
     if (!run_execute(&run, &outcome, error))

@@ -136,7 +136,9 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
         return take_progress(loop, &event, error);
     if (event.type == RUN_EVENT_STARTED)
         return take_start(loop, &event, error);
-    return take_end(loop, &event, ret_ended, error);
+    if (event.type == RUN_EVENT_ENDED)
+        return take_end(loop, &event, ret_ended, error);
+    return error_set(error, ERROR_BACKEND_FAILED, "the backend spoke of a session that is none");
 }
 
 static int give_up(struct loop *loop, struct error *error)

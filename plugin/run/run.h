@@ -27,6 +27,7 @@ struct run_stream {
     struct redaction_stream redaction;
     struct output_capture capture;
     const struct tool_host *host; /* borrowed */
+    bool mute; /* the host is told nothing of it: what runs is no program of the caller's */
 };
 
 void run_stream_clear(struct run_stream *stream);

@@ -15,11 +15,17 @@
 #define CHUNK_BYTES    65536
 #define IN_PLACE_BYTES 16384 /* fewer than these are too few for a read of a flood */
 
+static void tell_host(const struct run_stream *stream, const void *bytes, size_t length)
+{
+    if (!stream->mute)
+        host_output(stream->host, stream->id, bytes, length);
+}
+
 static void pass_on(void *user, const void *bytes, size_t length)
 {
     struct run_stream *stream = user;
     output_capture_add(&stream->capture, bytes, length);
-    host_output(stream->host, stream->id, bytes, length);
+    tell_host(stream, bytes, length);
 }
 
 /* Where the stream is kept, for a read without a copy in between. 0: it has to be looked through
@@ -72,9 +78,9 @@ static void keep_in_place(struct run_stream *stream, const struct iovec places[2
 {
     size_t first = length < places[0].iov_len ? length : places[0].iov_len;
     output_capture_put(&stream->capture, length);
-    host_output(stream->host, stream->id, places[0].iov_base, first);
+    tell_host(stream, places[0].iov_base, first);
     if (length > first)
-        host_output(stream->host, stream->id, places[1].iov_base, length - first);
+        tell_host(stream, places[1].iov_base, length - first);
 }
 
 /* What was read to where find_chunk() said. */

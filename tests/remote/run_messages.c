@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The local protocol for tests in Python.
- *   run_messages describe FILE [MEMBER=VALUE ...]   a run's description to standard output; FILE is
- * its program run_messages event                              an event from standard input as lines
- * NAME VALUE run_messages version                            PROTOCOL_VERSION
+ * "run_messages describe FILE [MEMBER=VALUE ...]": a run's description, whose program is in FILE.
+ * "run_messages event": an event from standard input, as lines NAME VALUE.
+ * "run_messages encode [MEMBER=VALUE ...]": an event. Members that are not named are 0.
+ * "run_messages version": PROTOCOL_VERSION.
+ * Descriptions and events go to standard output.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,8 +125,59 @@ static int print_event(void)
     return 0;
 }
 
+/* One MEMBER=VALUE of an event. */
+static bool set_event_member(struct run_event *event, const char *name, const char *value)
+{
+    if (strcmp(name, "type") == 0)
+        event->type = (uint32_t)number_of(value);
+    else if (strcmp(name, "applied") == 0)
+        event->isolation.applied = number_of(value);
+    else if (strcmp(name, "first_pid") == 0)
+        event->first_pid = (int32_t)number_of(value);
+    else if (strcmp(name, "cause") == 0)
+        event->cause = (uint32_t)number_of(value);
+    else if (strcmp(name, "exit_code") == 0)
+        event->exit_code = (int32_t)strtol(value, NULL, 10);
+    else if (strcmp(name, "failure") == 0)
+        event->failure = (uint32_t)number_of(value);
+    else if (strcmp(name, "problem_code") == 0)
+        event->problem_code = (uint32_t)number_of(value);
+    else if (strcmp(name, "retry_after_ms") == 0)
+        event->retry_after_ms = number_of(value);
+    else if (strcmp(name, "message") == 0)
+        (void)snprintf(event->message, sizeof(event->message), "%s", value);
+    else if (strcmp(name, "remedy") == 0)
+        (void)snprintf(event->remedy, sizeof(event->remedy), "%s", value);
+    else if (strcmp(name, "groups") == 0)
+        (void)snprintf(event->groups, sizeof(event->groups), "%s", value);
+    else if (strcmp(name, "details") == 0)
+        event->details.length = (uint32_t)snprintf((char *)event->details.bytes,
+                                                   sizeof(event->details.bytes), "%s", value);
+    else
+        return false;
+    return true;
+}
+
+static int encode(int count, char **arguments)
+{
+    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
+    struct run_event event = {.type = 0};
+    for (int i = 0; i < count; i++) {
+        char *value = strchr(arguments[i], '=');
+        if (!value)
+            return 1;
+        *value++ = '\0';
+        if (!set_event_member(&event, arguments[i], value))
+            return 1;
+    }
+    size_t length = run_event_encode(&event, message);
+    return length == 0 || fwrite(message, 1, length, stdout) != length;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "encode") == 0)
+        return encode(argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "describe") == 0)
         return describe(argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "event") == 0)

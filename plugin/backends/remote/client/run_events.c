@@ -15,6 +15,9 @@
 #include "backends/remote/client/run_private.h"
 #include "base/cleanup.h"
 
+/* Words of a worker ahead of STARTED. Each gives it more time, so there is an end of them. */
+#define PROGRESS_MOST 20
+
 static struct event_loop *loop_of(const struct run *run)
 {
     return run->workers->context.loop;
@@ -108,8 +111,22 @@ static bool is_of_a_backend(uint32_t code)
            code == ERROR_NOT_SUPPORTED || code == ERROR_RUNTIME_NOT_FOUND;
 }
 
+/* People read it, on a terminal perhaps. C1 controls are two bytes of UTF-8. */
+static void blank_controls(char *text)
+{
+    for (unsigned char *byte = (unsigned char *)text; *byte != '\0'; byte++) {
+        bool is_c1 = byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] < 0xA0;
+        if (is_c1)
+            byte[1] = '?';
+        if (is_c1 || *byte < ' ' || *byte == 0x7F)
+            *byte = '?';
+    }
+}
+
 static void judge_event(struct run *run, struct run_event *event)
 {
+    blank_controls(event->message);
+    blank_controls(event->remedy);
     event->first_pid = 0;
     event->groups[0] = '\0';
     event->image_id[0] = '\0';
@@ -135,6 +152,8 @@ static bool pass_event(struct run *run, const unsigned char *message, size_t len
                          "the worker began the run without a layer that it must have");
         return false;
     }
+    if (event.type == RUN_EVENT_PROGRESS && run->worker_progress++ >= PROGRESS_MOST)
+        return true;
     run->started |= event.type == RUN_EVENT_STARTED;
     run->ended |= event.type == RUN_EVENT_ENDED;
     run->event_length = run_event_encode(&event, run->event);

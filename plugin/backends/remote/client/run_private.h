@@ -29,11 +29,12 @@ struct run {
     /* The socket to the plugin and the one to the connection, from RUN_PLACED on. */
     struct watch outer;
     struct watch inner;
-    bool started; /* STARTED has gone to the plugin */
-    bool ended;   /* ENDED has */
-    bool over;    /* freed as soon as nothing is pending */
-    bool lost;    /* the connection to the worker is gone */
-    bool begun;   /* and the run was on its way */
+    unsigned worker_progress; /* how often it has said that it goes on */
+    bool started;             /* STARTED has gone to the plugin */
+    bool ended;               /* ENDED has */
+    bool over;                /* freed as soon as nothing is pending */
+    bool lost;                /* the connection to the worker is gone */
+    bool begun;               /* and the run was on its way */
     char why[256];
     /* What one of the sockets has no room for. The other one is not read meanwhile. */
     size_t event_length;

@@ -53,13 +53,14 @@ LEAST_PATIENCE = 20.0
 
 
 def within(condition, seconds):
-    """Does condition() hold before that time has passed?"""
-    end, pause_s = time.monotonic() + seconds * SLOW, 0.01
+    """Does condition() hold before that time has passed? It is asked seldom once it has been waited for: many a look costs an engine or
+    all of /proc more than what is waited for."""
+    begin = time.monotonic()
     while not condition():
-        if time.monotonic() > end:
+        passed = time.monotonic() - begin
+        if passed > seconds * SLOW:
             return False
-        time.sleep(pause_s)
-        pause_s = min(1.4 * pause_s, 0.06)  # to look is work, of which what is awaited gets the less
+        time.sleep(min(max(passed / 10, 0.01), 0.1))
     return True
 
 

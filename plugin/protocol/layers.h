@@ -101,6 +101,10 @@ enum isolation_layer {
     (LAYERS_EVERY_RUN & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK) | \
                           LAYER_BIT(LAYER_CGROUP_NAMESPACE)))
 
+/* Mode kubernetes the same, but that each pod has an interface of the cluster's network. Whether it
+ * reaches anything is tried, and its programs get no socket of a network in either case. */
+#define LAYERS_KUBERNETES (LAYERS_DOCKER & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE))
+
 /* The layer's name as users read it; layer < LAYER_COUNT. */
 const char *isolation_layer_name(enum isolation_layer layer);
 const char *isolation_layer_meaning(enum isolation_layer layer);

@@ -16,11 +16,12 @@
 /* X(constant, its row), the strongest first. The constant is the mode's name in capital letters. A
  * mode with a folder of its name in plugin/backends/ has its backend built from there: meson reads
  * these lines. */
-#define SANDBOX_MODES(X)     \
-    X(DOCKER, docker_mode)   \
-    X(PROCESS, process_mode) \
-    X(REMOTE, remote_mode)   \
-    SANDBOX_VARIANTS(X)      \
+#define SANDBOX_MODES(X)           \
+    X(DOCKER, docker_mode)         \
+    X(KUBERNETES, kubernetes_mode) \
+    X(PROCESS, process_mode)       \
+    X(REMOTE, remote_mode)         \
+    SANDBOX_VARIANTS(X)            \
     X(NONE, none_mode)
 /* Modes that take the place of another one where the policy says so: see variant_of. */
 #define SANDBOX_VARIANTS(V) V(UNPRIVILEGED, unprivileged_mode)

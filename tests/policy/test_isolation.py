@@ -83,7 +83,7 @@ def test_the_environment_cannot_choose_it():
         tap.contains(done.stderr, 'set "process.isolation" to "unprivileged" in the policy')
         done = subprocess.run([TOOLHOST, "--policy", policy, "--sandbox", "unprivileged", "run", "-c", "print(1)"], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60, check=False)
-        tap.true(done.returncode != 0 and "docker, process, remote or none" in done.stderr, done.stderr)
+        tap.true(done.returncode != 0 and "docker, kubernetes, process, remote or none" in done.stderr, done.stderr)
 
 
 def test_a_policy_does_not_name_it_among_its_modes():
@@ -92,7 +92,7 @@ def test_a_policy_does_not_name_it_among_its_modes():
         tap.equal(error["code"], "invalid_policy")
         tap.contains(error["message"], 'is mode process with another isolation: name "process" here, and set "process.isolation" to "unprivileged"')
     error = refusal({"modes": {"allowed": ["process", "vm"]}})
-    tap.contains(error["message"], "must be docker, process, remote or none")
+    tap.contains(error["message"], "must be docker, kubernetes, process, remote or none")
 
 
 def test_no_other_isolation_is_known():

@@ -78,7 +78,7 @@ WHOLE = {
     "tools": {"allowed": ["query_database", "jira.*"], "denied": ["jira.delete"], "max_calls": 1, "max_in_flight": 2, "arguments_bytes": 3, "result_bytes": 64,
               "call_timeout_ms": 5, "wait_total_ms": 0, "rate_per_s": 6,
               "flows": [{"after": ["read_inbox"], "then": ["mail.*"], "decision": "ask"}]},
-    "pools": {"docker": {"ready": 1, "idle_ms": 2}, "process": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3},
+    "pools": {"docker": {"ready": 1, "idle_ms": 2}, "kubernetes": {"ready": 1, "idle_ms": 2}, "process": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3},
               "remote": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3}},
     "outer_uids": {"first": 100000, "count": 100}, "runtime_path": ["/usr/bin"], "view": {"read_only": ["/usr", "/bin"]},
     "environment": {"LANG": "C", "TZ": None}, "environment_without_network": {"A": "b", "PIP_RETRIES": None},
@@ -90,6 +90,9 @@ WHOLE = {
     "only_languages": ["python", "sh"],
     "remote": {"workers": [{"name": "w-1.example", "address": "10.0.0.7:7443"}, {"name": "w2", "address": "[fd00::7]:7443"}], "discover": None,
                "tls": {"authority": "/etc/c/ca.pem", "certificate": "/etc/c/cert.pem", "key": "/etc/c/key.pem"}, "mode": "process"},
+    "kubernetes": {"kubeconfig": "/etc/kube/config", "context": "admin@k", "namespace": "runs-1", "runtime_class": "gvisor.1", "service_account": "run",
+                   "pull_secret": "registry", "user_namespace": True, "offered": ["a/b:1@sha256:2"],
+                   "images": {"python": "python:3", "sh": {"image": "alpine", "argv": ["ash", "{file}"]}, "lua": None, "typescript": {"image": "ts"}}},
     "docker": {"host": "unix:///run/x.sock", "context": "remote", "certificates": "/etc/certs", "require_digest": True, "pull": "missing",
                "runtime": "runsc", "offered": ["a/b:1@sha256:2"],
                "images": {"python": "python:3", "sh": {"image": "alpine", "argv": ["ash", "{file}"]}, "lua": None, "typescript": {"image": "ts"}}},
@@ -127,6 +130,8 @@ PARSER_ALONE = [
     (r"must be an integer between|must be an integer$", "a schema takes 1.0 for an integer", lambda document: has_real(document)),
     (r"/prepare/\w+: (missing|unknown member|must be)", "which interpreter it is may stand in the built-in policy"),
     (r'/remote: (needs one of|"discover.dns" and|is missing)', "one member against another"),
+    (r"/kubernetes: (is missing|a policy has one list of images)", "one member against another"),
+    (r"/kubernetes/images/typescript/image: missing", "the same list as docker's, which is merged with one that has an image there"),
     (r"/ca_file: ", "a file of this machine"),
     (r"is not in its canonical form|has an address that no endpoint may have", "what an address means"),
     (r'is not in "endpoints" of the policy', "one member against another"),
@@ -326,7 +331,7 @@ def test_every_section_of_the_parser_is_in_the_schema():
     tap.contains(refusals[-1], "/surplus: unknown member")
     tap.equal([name for name, refusal in zip(names, refusals) if refusal and "unknown member" in refusal], [])
     default = json.loads((POLICIES / "default.json").read_text(encoding="utf-8"))
-    absent = ["only_languages", "memory_total_bytes", "remote"]  # by the machine, or of whoever has workers
+    absent = ["only_languages", "memory_total_bytes", "remote", "kubernetes"]  # by the machine, or of whoever has workers or a cluster
     tap.equal(sorted(names), sorted([*default, *absent]), "members of the schema, and those of default.json with what is absent there")
 
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy's kubernetes section, and the environment's word on the cluster: see
+ * kubernetes_policy.h. */
+#include "backends/kubernetes/gateway/kubernetes_policy.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/kubernetes/messages/kubernetes_messages.h"
+#include "base/cleanup.h"
+#include "policy/policy_parse.h"
+
+struct section {
+    struct kubernetes_options options;
+    bool user_namespace;
+};
+
+/* RFC 1123, as the API server demands it: small letters, digits and "-", for a subdomain "." too,
+ * at both ends no sign. */
+static bool is_object_name(const char *name, const char *allowed)
+{
+    static const char ends[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    size_t length = strlen(name);
+    return length > 0 && name[strspn(name, allowed)] == '\0' && strchr(ends, name[0]) &&
+           strchr(ends, name[length - 1]);
+}
+
+static bool check_namespace(const struct json_place *place, const char *name)
+{
+    return is_object_name(name, "abcdefghijklmnopqrstuvwxyz0123456789-") ||
+           json_place_refuse(place, "must be a namespace's name: small letters, digits and \"-\"");
+}
+
+static bool check_name(const struct json_place *place, const char *name)
+{
+    return is_object_name(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") ||
+           json_place_refuse(place, "must be an object's name in the cluster: small letters, "
+                                    "digits, \"-\" and \".\"");
+}
+
+static bool check_context(const struct json_place *place, const char *name)
+{
+    for (const char *c = name; *c != '\0'; c++)
+        if (*c <= ' ' || *c >= 0x7F)
+            return json_place_refuse(place, "must be printable ASCII without blanks");
+    return true;
+}
+
+#define AT(member) .offset = offsetof(struct section, options.member)
+
+static const struct json_member members[] = {
+    {"kubeconfig", &member_text, AT(kubeconfig), 1, POLICY_STRING_LIMIT, .optional = true,
+     .check = path_check_absolute},
+    {"context", &member_text, AT(context), 1, KUBERNETES_TEXT_LIMIT, .optional = true,
+     .check = check_context},
+    {"namespace", &member_text, AT(name_space), 1, KUBERNETES_NAME_LIMIT, .optional = true,
+     .check = check_namespace},
+    {"runtime_class", &member_text, AT(runtime_class), 1, KUBERNETES_TEXT_LIMIT, .optional = true,
+     .check = check_name},
+    {"service_account", &member_text, AT(service_account), 1, KUBERNETES_TEXT_LIMIT,
+     .optional = true, .check = check_name},
+    {"pull_secret", &member_text, AT(pull_secret), 1, KUBERNETES_TEXT_LIMIT, .optional = true,
+     .check = check_name},
+    {"user_namespace", &member_boolean, .offset = offsetof(struct section, user_namespace),
+     .optional = true},
+    /* Of the images: see read_images(). */
+    {.name = "images"},
+    {.name = "offered"},
+    {0},
+};
+
+static void clear_section(struct section *section)
+{
+    json_clear_members(members, section);
+}
+
+static bool read_image_members(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const names[] = {"images", "offered"};
+    for (const struct json_member *member = policy_images_members; member->name; member++)
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            if (strcmp(member->name, names[i]) == 0 &&
+                !json_read_member(place, value, member, policy))
+                return false;
+    return true;
+}
+
+/* They have the guest in them, so they are others than those of an engine, and a policy has one
+ * list. Nodes fetch them, and only by their digests. */
+static bool read_images(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    struct policy_images others = policy->images;
+    policy->images = (struct policy_images){.require_digest = true, .pull = RUN_PULL_NEVER};
+    bool is_good = read_image_members(place, value, policy);
+    if (!policy->mode_allowed[SANDBOX_MODE_KUBERNETES]) {
+        struct policy_images own = policy->images;
+        policy->images = others;
+        others = own;
+    }
+    struct policy_images kept = policy->images;
+    policy->images = others;
+    json_clear_members(policy_images_members, policy);
+    policy->images = kept;
+    return is_good;
+}
+
+static bool check_modes(const struct json_place *place, const json_t *section,
+                        const struct policy *policy)
+{
+    if (!policy->mode_allowed[SANDBOX_MODE_KUBERNETES])
+        return true;
+    if (!section)
+        return json_place_refuse(place, "is missing: a policy that allows mode kubernetes names "
+                                        "its images there");
+    return !policy->mode_allowed[SANDBOX_MODE_DOCKER] ||
+           json_place_refuse(place, "a policy has one list of images: it allows mode kubernetes "
+                                    "or mode docker");
+}
+
+bool kubernetes_policy_read(const struct json_place *place, json_t *section, struct policy *policy,
+                            struct wire_bytes *ret)
+{
+    CLEANUP(clear_section) struct section read = {.user_namespace = false};
+    if (!check_modes(place, section, policy))
+        return false;
+    if (!section)
+        return true;
+    if (!json_read_members(place, section, members, &read) || !read_images(place, section, policy))
+        return false;
+    read.options.user_namespace = read.user_namespace;
+    return kubernetes_options_write(&read.options, ret) || json_place_out_of_memory(place);
+}
+
+/* One text of the environment, where there is none yet. */
+static bool take_variable(const char *name, size_t limit, char **text, struct error *error)
+{
+    const char *value = secure_getenv(name);
+    if (**text || !value || value[0] == '\0')
+        return true;
+    if (strlen(value) > limit) {
+        error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
+        return false;
+    }
+    char *copy = strdup(value);
+    if (!copy) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
+        return false;
+    }
+    free(*text);
+    *text = copy;
+    return true;
+}
+
+/* By the policy, else KUBECONFIG, else the pod that this is. Never ~/.kube/config unasked: it may
+ * have an administrator's rights. */
+static bool choose_cluster(struct kubernetes_options *options, struct error *error)
+{
+    if (!take_variable("KUBECONFIG", PATH_MAX - 1, &options->kubeconfig, error))
+        return false;
+    if (options->kubeconfig[0] != '\0' && options->kubeconfig[0] != '/') {
+        error_set(error, ERROR_INVALID_POLICY, "KUBECONFIG must be one absolute path");
+        return false;
+    }
+    return take_variable("KUBERNETES_SERVICE_HOST", KUBERNETES_TEXT_LIMIT, &options->service_host,
+                         error) &&
+           take_variable("KUBERNETES_SERVICE_PORT", KUBERNETES_NAME_LIMIT, &options->service_port,
+                         error);
+}
+
+bool kubernetes_policy_add_environment(struct wire_bytes *bytes, struct error *error)
+{
+    CLEANUP(kubernetes_options_clear) struct kubernetes_options options = {.kubeconfig = NULL};
+    if (bytes->length == 0)
+        return true; /* the policy has no such section, and does not allow the mode */
+    if (kubernetes_options_read(bytes, &options)) {
+        if (!choose_cluster(&options, error))
+            return false;
+        if (kubernetes_options_write(&options, bytes))
+            return true;
+    }
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the cluster's options");
+    return false;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the requests about one pod: its making, its claim and its removal. See pods.h. Runs in the
+ * kubernetes backend. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/run_answer.h"
+#include "backends/kubernetes/pod/pods_private.h"
+#include "base/cleanup.h"
+
+#define STATUS_NOT_FOUND 404
+#define STATUS_CONFLICT  409
+#define STATUS_INVALID   422
+#define LOOK_PAUSE_MS    1000 /* between looks at a pod that its node is to end */
+#define LOOKS_MOST       20
+#define KILL_GRACE_S     1 /* 0 would take the pod out of the API while its program goes on */
+
+static const char *const json_patch = "application/json-patch+json";
+
+static api_done take_created, take_found, take_claimed, take_removal, take_look;
+
+/* About one pod, or where they are made ("" in place of its name). false when out of memory. */
+static bool ask_server(struct pod *pod, const char *method, const char *name,
+                       const char *content_type, const json_t *body, uint64_t delay_ms,
+                       api_done *done)
+{
+    char path[API_PATH_LIMIT];
+    CLEANUP_FREE char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods%s%s", pod->pods->name_space,
+                   name[0] ? "/" : "", name);
+    const struct api_request request = {
+        .server = pod->pods->server,
+        .method = method,
+        .path = path,
+        .body = text,
+        .content_type = content_type,
+        .timeout_ms = API_TIME_MS,
+        .delay_ms = delay_ms,
+        .done = done,
+        .user = pod,
+    };
+    if (body && !text)
+        return false;
+    api_call_cancel(TAKE_POINTER(pod->call));
+    pod->call = api_call_start(pod->pods->client, &request);
+    return pod->call;
+}
+
+bool pod_request_creation(struct pod *pod)
+{
+    pod->is_creating = ask_server(pod, "POST", "", NULL, pod->config, 0, take_created);
+    return pod->is_creating;
+}
+
+/* The pod in an answer that is one: it has the name that was asked for, and the server's word on
+ * it. */
+static void take_pod(struct pod *pod, const json_t *object)
+{
+    struct pod_state state;
+    struct api_fault fault;
+    if (pod_state_read(object, &state) && strcmp(state.name, pod->name) == 0) {
+        pods_take(pod->pods, object, &state, false);
+        return;
+    }
+    api_fault_set(&fault, API_PROBLEM_SILENT, "the API server's answer is not that pod");
+    pod_fail(pod, &fault);
+}
+
+/* The order to remove it has waited for the answer. */
+static void remove_made(struct pod *pod)
+{
+    struct api_fault fault;
+    if (pod_request_removal(pod))
+        return;
+    api_fault_set(&fault, API_PROBLEM_SILENT, "no memory to remove the pod");
+    pod_tell_removed(pod, &fault);
+}
+
+static void end_creation(struct pod *pod, const struct api_answer *answer)
+{
+    struct api_fault fault;
+    pod->is_creating = false;
+    if (pod->is_removing) {
+        remove_made(pod);
+        return;
+    }
+    json_auto_t *object = api_answer_take(answer, "create the pod", &fault);
+    if (object)
+        take_pod(pod, object);
+    else
+        pod_fail(pod, &fault);
+}
+
+/* A name of ours is drawn by lot: a pod that has it already was made by this request, whose first
+ * answer was lost. */
+static void take_created(void *user, const struct api_answer *answer)
+{
+    struct pod *pod = user;
+    pod->call = NULL;
+    if (answer->fault.problem == API_PROBLEM_NONE && answer->status == STATUS_CONFLICT &&
+        ask_server(pod, "GET", pod->name, NULL, NULL, 0, take_found))
+        return;
+    end_creation(pod, answer);
+}
+
+static void take_found(void *user, const struct api_answer *answer)
+{
+    struct pod *pod = user;
+    pod->call = NULL;
+    end_creation(pod, answer);
+}
+
+bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wall_s)
+{
+    json_auto_t *patch = NULL;
+    uint64_t age_s = (monotonic_us() - pod->made_us) / 1000000 + 1;
+    json_decref(TAKE_POINTER(pod->claimed_config));
+    if (!pod_claim_write(pod->config, pod->state.uid, run_id, latest, age_s + wall_s + POD_MARGIN_S,
+                         &patch, &pod->claimed_config))
+        return false;
+    return ask_server(pod, "PATCH", pod->name, json_patch, patch, 0, take_claimed);
+}
+
+/* A test of the patch that failed is told as an invalid pod is, but without details. */
+static bool is_taken(const struct api_answer *answer)
+{
+    json_auto_t *status = json_loadb(answer->body, answer->length, 0, NULL);
+    return answer->status == STATUS_INVALID &&
+           json_object_size(json_object_get(status, "details")) == 0;
+}
+
+static void explain_claim(const struct pod *pod, const struct api_answer *answer,
+                          struct api_fault *fault)
+{
+    if (answer->fault.problem != API_PROBLEM_NONE)
+        return;
+    if (answer->status == STATUS_NOT_FOUND)
+        api_fault_set(fault, API_PROBLEM_POD_GONE, "somebody has deleted the pod %s", pod->name);
+    else if (is_taken(answer))
+        api_fault_set(fault, API_PROBLEM_TAKEN, "somebody has taken the pod %s", pod->name);
+}
+
+static void keep_claim(struct pod *pod, const json_t *object)
+{
+    struct pod_state state;
+    json_decref(pod->config);
+    pod->config = TAKE_POINTER(pod->claimed_config);
+    pod->name =
+        json_string_value(json_object_get(json_object_get(pod->config, "metadata"), "name"));
+    if (pod_state_read(object, &state) && strcmp(state.uid, pod->state.uid) == 0)
+        pod->state = state; /* an end in it is told with the watch's word of the same version */
+}
+
+static void take_claimed(void *user, const struct api_answer *answer)
+{
+    struct pod *pod = user;
+    struct api_fault fault;
+    char field[100] = "";
+    pod->call = NULL;
+    if (pod->is_removing || pod->has_failed || pod->has_ended)
+        return;
+    json_auto_t *object = api_answer_take(answer, "claim the pod", &fault);
+    if (!object) {
+        explain_claim(pod, answer, &fault);
+        pod_fail(pod, &fault);
+        return;
+    }
+    if (!pod_attest(pod->claimed_config, object, field, sizeof(field))) {
+        api_fault_set(&fault, API_PROBLEM_ALTERED,
+                      "the pod that was claimed is not the one that was requested: %s differs",
+                      field);
+        pod_fail(pod, &fault);
+        return;
+    }
+    keep_claim(pod, object);
+    pod->events->claimed(pod->user);
+}
+
+static bool ask_removal(struct pod *pod, int grace_s)
+{
+    const char *uid = pod->state.uid;
+    json_auto_t *body = json_pack("{s:s, s:s, s:i, s:o*}", "apiVersion", "v1", "kind",
+                                  "DeleteOptions", "gracePeriodSeconds", grace_s, "preconditions",
+                                  uid[0] ? json_pack("{s:s}", "uid", uid) : NULL);
+    return body && ask_server(pod, "DELETE", pod->name, NULL, body, 0, take_removal);
+}
+
+bool pod_request_removal(struct pod *pod)
+{
+    return ask_removal(pod, pod->is_dead ? 0 : KILL_GRACE_S);
+}
+
+/* Nobody has it any more, or the name is another pod's. */
+static bool is_away(const struct api_answer *answer)
+{
+    return answer->fault.problem == API_PROBLEM_NONE &&
+           (answer->status == STATUS_NOT_FOUND || answer->status == STATUS_CONFLICT);
+}
+
+static bool look_again(struct pod *pod)
+{
+    return ask_server(pod, "GET", pod->name, NULL, NULL, LOOK_PAUSE_MS, take_look);
+}
+
+static void take_removal(void *user, const struct api_answer *answer)
+{
+    struct pod *pod = user;
+    struct api_fault fault;
+    pod->call = NULL;
+    if (is_away(answer)) {
+        pod_take_loss(pod);
+        return;
+    }
+    json_auto_t *object = api_answer_take(answer, "delete the pod", &fault);
+    if (!object)
+        pod_tell_removed(pod, &fault);
+    else if (pod->is_dead || pod->is_gone)
+        pod_take_loss(pod);
+    else if (!look_again(pod))
+        pod_tell_removed(pod, NULL);
+}
+
+/* The node does not answer, perhaps for ever. The pod is taken out of the API, which stops none of
+ * its processes, and whoever removes it hears so. */
+static void force_removal(struct pod *pod)
+{
+    struct api_fault fault;
+    api_fault_set(&fault, API_PROBLEM_SILENT,
+                  "the node %.60s does not confirm the end of the pod %.80s", pod->state.node,
+                  pod->name);
+    pod->is_dead = true; /* for whoever tries again */
+    pod_tell_removed(pod, &fault);
+}
+
+static void take_look(void *user, const struct api_answer *answer)
+{
+    struct pod *pod = user;
+    struct pod_state state;
+    pod->call = NULL;
+    json_auto_t *object = json_loadb(answer->body, answer->length, 0, NULL);
+    bool is_other = answer->status == 200 && pod_state_read(object, &state) &&
+                    pod->state.uid[0] != '\0' && strcmp(state.uid, pod->state.uid) != 0;
+    if (is_away(answer) || is_other)
+        pod_take_loss(pod);
+    else if (++pod->looks >= LOOKS_MOST || !look_again(pod))
+        force_removal(pod);
+}

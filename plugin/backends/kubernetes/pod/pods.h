@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pods of one gateway in one namespace of a cluster. A pod serves one run:
+ *   make -> read back, here and with each word of the server -> ready -> (claim) -> end -> remove
+ * One watch tells of all of them. A pod that is not as it was asked for, at any time, has failed.
+ * Runs in the kubernetes backend, single-threaded; no function here waits.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/kubernetes/api/api_client.h"
+#include "backends/kubernetes/pod/pod_config.h"
+#include "backends/kubernetes/pod/pod_state.h"
+
+#define POD_MARGIN_S 30 /* from a run's own end to the one that the kubelet makes */
+
+struct pods;
+struct pod;
+
+/* How its container ended, as the cluster says. */
+struct pod_end {
+    int exit_code; /* of the first process; -1: not known (the pod is gone) */
+    bool memory_killed;
+    bool deadline;                     /* the kubelet has ended it, by activeDeadlineSeconds */
+    char reason[POD_REASON_LIMIT + 1]; /* "OOMKilled", "Error", "Evicted", ... */
+    char message[POD_MESSAGE_LIMIT + 1];
+};
+
+/* Each is called with the pod's user, and may remove or free the pod. Behind "failed" and "ended"
+ * the pod still exists. */
+struct pod_events {
+    /* Its container runs, and it is as it was asked for: it can be attached to. */
+    void (*ready)(void *user);
+    /* The claim was granted, and the pod is as it was asked for then. */
+    void (*claimed)(void *user);
+    void (*failed)(void *user, const struct api_fault *fault);
+    /* Of one that was ready. */
+    void (*ended)(void *user, const struct pod_end *end);
+    /* The answer to pod_remove(); NULL: the pod is gone. */
+    void (*removed)(void *user, const struct api_fault *fault);
+};
+
+/* All borrowed but the texts: client and server outlive it. owner: a label's value, the same in all
+ * of its pods, by which the watch finds them. NULL when out of memory. */
+struct pods *pods_new(struct api_client *client, const struct api_server *server,
+                      const char *name_space, const char *owner);
+/* Frees the pods too, without a request. */
+void pods_free(struct pods *pods);
+/* How many there are. */
+size_t pods_count(const struct pods *pods);
+
+/* Begins to make one with that configuration (taken; pod_config_for_run()). NULL when out of
+ * memory. */
+struct pod *pod_make(struct pods *pods, json_t *config, const struct pod_events *events,
+                     void *user);
+/* From now on its events go there. */
+void pod_hand_over(struct pod *pod, const struct pod_events *events, void *user);
+/* Binds one that waits to a run, if nobody has taken it: "claimed" or "failed" follows. wall_s: how
+ * long the run may use it from now on. false when out of memory. */
+bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wall_s);
+/* Begins to remove it, at any step: "removed" follows. is_dead: its first process has said that
+ * nothing of the program lives, so nobody waits for the node; else "removed" is said when the node
+ * has confirmed the end, or with the fault that it does not. false when out of memory. */
+bool pod_remove(struct pod *pod, bool is_dead);
+/* Without a request. NULL is fine. */
+void pod_free(struct pod *pod);
+
+const char *pod_name(const struct pod *pod);
+/* What the server has last said of it. */
+const struct pod_state *pod_state(const struct pod *pod);
+/* It has ended: *ret is filled. false: not as far as is known. */
+bool pod_end(const struct pod *pod, struct pod_end *ret);
+/* What one that is not ready yet waits for, as a fault for whoever waits no longer. */
+void pod_explain_wait(const struct pod *pod, struct api_fault *ret);
+/* A request about it is under way. */
+bool pod_is_asking(const struct pod *pod);
+
+/* Removes the pods of owners that have certainly ended, and of others past their latest time. */
+struct pods_sweep_result {
+    struct api_fault fault; /* why there is no list; NONE: there is */
+    unsigned int removed;
+    unsigned int left; /* could not be removed */
+};
+typedef void pods_swept(void *user, const struct pods_sweep_result *result);
+struct pods_sweep;
+/* Frees itself after the answer. NULL when out of memory. */
+struct pods_sweep *pods_sweep_start(struct pods *pods, pods_swept *done, void *user);
+/* Nobody wants the answer any more. NULL is fine. */
+void pods_sweep_disown(struct pods_sweep *sweep);

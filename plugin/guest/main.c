@@ -258,6 +258,8 @@ int main(int argument_count, char **arguments)
         return 1;
     }
     output_open();
+    if (is_distant && !input_await_call())
+        fail("hear the backend's call");
     if (!facts_send())
         fail("read /proc/self/status");
     const char *problem = argument_count > interpreter_at

@@ -37,6 +37,16 @@ size_t input_take_some(void *bytes, size_t length)
     return (size_t)count;
 }
 
+/* containerd begins to pass on input and then to listen for output, so a moment passes between. */
+bool input_await_call(void)
+{
+    static const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    char call;
+    (void)input_take_some(&call, sizeof(call));
+    (void)nanosleep(&moment, NULL);
+    return call == GUEST_CALL;
+}
+
 static void read_whole(unsigned char *bytes, size_t length)
 {
     for (size_t taken = 0; taken < length;)

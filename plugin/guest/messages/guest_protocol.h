@@ -45,10 +45,11 @@
 #define GUEST_WITH_NETWORK    "with-network"
 #define GUEST_WITHOUT_NETWORK "without-network"
 #define GUEST_WITH_ENDPOINTS  "with-endpoints" /* to RUN_ENDPOINTS_PORT alone */
-/* The image has brought the guest, so its digest is among the facts; and what carries its frames
- * loses the last of them where the container ends at once, so it stays for a while, until the
- * backend has answered the last frame with GUEST_TAKEN. Two numbers follow, as a pod has no such
- * limits: of open files, and of seconds of processor time, of each process; 0 is none. */
+/* The image has brought the guest, so its digest is among the facts. Its container was started by
+ * itself, and what carries its frames has those alone that come while the backend is there: it says
+ * nothing before GUEST_CALL, and stays for a while at its end, until the backend has answered the
+ * last frame with GUEST_TAKEN. Two numbers follow, as a pod has no such limits: of open files, and
+ * of seconds of processor time, of each process; 0 is none. */
 #define GUEST_DISTANT           "distant"
 #define GUEST_DISTANT_ARGUMENTS 3
 
@@ -60,6 +61,8 @@
 #define GUEST_STRING_LIMIT    GUEST_HEAD_LIMIT
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65) /* of a cell also a file's number, see above */
+/* Ahead of the message: the stream is attached. */
+#define GUEST_CALL 'c'
 /* Behind ENDED, and behind the files: the backend has all of it. */
 #define GUEST_TAKEN           "all!"
 #define GUEST_TAKEN_LENGTH    4

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import select
 import signal
 import struct
 import subprocess
@@ -185,13 +186,13 @@ def test_ends_are_exact():
         tap.equal(streams(shell(code))[0] & ~0x80, status, code)
 
 
-DISTANT = ("distant", "0", "0")
+DISTANT, CALL = ("distant", "0", "0"), b"c"
 
 
 def test_a_distant_one_gives_programs_the_limits_that_a_pod_has_not():
     code = "import resource as r\nprint(*(r.getrlimit(kind) for kind in (r.RLIMIT_NOFILE, r.RLIMIT_CPU, r.RLIMIT_CORE)))"
     before = output_of(run(["python3", "-c", code]))
-    found = talk(process := start("distant", "300", "7"), guest.message(["python3", "-c", code]))
+    found = talk(process := start("distant", "300", "7"), CALL + guest.message(["python3", "-c", code]))
     process.communicate()
     tap.equal(output_of(found[2:]), b"(300, 300) (7, 8) (1, 1)\n", before)
     tap.true(b"300" not in before, before)
@@ -199,9 +200,9 @@ def test_a_distant_one_gives_programs_the_limits_that_a_pod_has_not():
 
 def test_one_that_an_image_has_brought_tells_its_digest():
     digest = hashlib.sha256(pathlib.Path(PROGRAM).read_bytes()).hexdigest()
-    for arguments, count in (((), 0), (DISTANT, 1)):
+    for arguments, call, count in (((), b"", 0), (DISTANT, CALL, 1)):
         process = start(*arguments)
-        [(_, facts), *_] = talk(process, guest.message(["true"]))
+        [(_, facts), *_] = talk(process, call + guest.message(["true"]))
         process.communicate(timeout=TIME)
         tap.equal(facts.count(f"\nGuest:\t{digest}\n".encode()), count, facts)
 
@@ -214,7 +215,7 @@ def test_a_distant_one_stays_until_its_last_frame_is_answered():
         talk(near, told)
         tap.equal(near.wait(timeout=TIME), status)
         near.communicate()
-        far.stdin.write(told)
+        far.stdin.write(CALL + told)
         far.stdin.flush()
         read_until(far, lambda output: is_last(output) or output.endswith(guest.frame("missing")))
         tap.equal(far.poll(), None, "it waits")
@@ -227,9 +228,21 @@ def test_a_distant_one_stays_until_its_last_frame_is_answered():
         far.communicate()
 
 
+def test_a_distant_one_says_nothing_before_it_is_called():
+    """Its control: any other one has spoken by then."""
+    near, far = start(), start(*DISTANT)
+    read_until(near, lambda output: output.endswith(guest.frame("waiting")))
+    tap.equal(select.select([far.stdout], [], [], 1)[0], [])
+    far.stdin.write(CALL)
+    far.stdin.flush()
+    read_until(far, lambda output: output.endswith(guest.frame("waiting")))
+    for process in (near, far):
+        process.communicate()
+
+
 def test_a_distant_one_ends_where_nobody_answers():
     process = start(*DISTANT)
-    process.stdin.write(guest.message(["sh", "-c", "exit 3"]))
+    process.stdin.write(CALL + guest.message(["sh", "-c", "exit 3"]))
     process.stdin.flush()
     read_until(process, is_last)
     tap.equal(process.wait(timeout=TIME), 3)

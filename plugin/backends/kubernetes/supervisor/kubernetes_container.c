@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns what a pod says to the container of a run, and the other way round: see
+ * kubernetes_container.h. Runs in the kubernetes backend. */
+#include "backends/kubernetes/supervisor/kubernetes_container.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+
+#define STATUS_KILLED (128 + SIGKILL)
+
+_Static_assert(offsetof(struct kubernetes_container, container) == 0, "one address");
+
+struct kubernetes_container *kubernetes_container(struct container *container)
+{
+    return (struct kubernetes_container *)container;
+}
+
+/* What is running can be attached to, and nothing has to be started. */
+static void take_ready(void *user)
+{
+    struct container *container = user;
+    container->running = true;
+    if (!container->removing && !container_stream_open(container))
+        container_fail(container, "attach to the pod");
+}
+
+static void take_failure(void *user, const struct api_fault *fault)
+{
+    struct container *container = user;
+    const struct engine_fault same = cluster_fault(fault);
+    if (!container->removing)
+        container_fail_engine(container, &same);
+}
+
+/* Somebody else has ended it: its program may have done anything or nothing. */
+static bool was_taken_away(const struct pod_end *end)
+{
+    return end->exit_code < 0 || end->deadline;
+}
+
+static void take_end(void *user, const struct pod_end *end)
+{
+    struct container *container = user;
+    if (container->removing)
+        return;
+    if (was_taken_away(end) && !container->end.reported) {
+        struct engine_fault fault;
+        engine_fault_set(&fault, API_PROBLEM_POD_GONE, "the pod was ended from outside: %s%s%.150s",
+                         end->reason, end->message[0] ? ": " : "", end->message);
+        container_fail_engine(container, &fault);
+        return;
+    }
+    container->end.status = end->exit_code;
+    container->end.memory_killed = end->memory_killed;
+    container->waited = container->looked = true;
+    container_check_end(container);
+}
+
+static void take_removal(void *user, const struct api_fault *fault)
+{
+    struct container *container = user;
+    if (fault)
+        container_not_removed(container);
+    else
+        container_removed(container);
+}
+
+static const struct pod_events pod_events = {
+    .ready = take_ready,
+    .failed = take_failure,
+    .ended = take_end,
+    .removed = take_removal,
+};
+
+static const char *name_in(const json_t *config)
+{
+    return json_string_value(json_object_get(json_object_get(config, "metadata"), "name"));
+}
+
+struct container *kubernetes_container_make(struct engine *cluster, json_t *config,
+                                            struct container_job *job)
+{
+    json_auto_t *given = config;
+    struct kubernetes_container *own = calloc(1, sizeof(*own));
+    if (!own)
+        return NULL;
+    container_begin(&own->container, &cluster->environment->guests, cluster, job, NULL);
+    (void)snprintf(own->container.name, sizeof(own->container.name), "%s", name_in(given));
+    own->pod = pod_make(cluster->pods, TAKE_POINTER(given), &pod_events, &own->container);
+    if (!own->pod) {
+        container_free(&own->container);
+        return NULL;
+    }
+    container_add(&own->container);
+    return &own->container;
+}
+
+/* Its pod has started by itself, and its guest waits to be called. */
+void kubernetes_container_start(struct container *container)
+{
+    static const char call = GUEST_CALL;
+    if (kubernetes_attached_form.send(container, &call, sizeof(call)) != sizeof(call))
+        container_fail(container, "call the guest");
+}
+
+/* The watch tells of it, and what it tells is all there is. */
+void kubernetes_container_read_end(struct container *container)
+{
+    (void)container;
+}
+
+bool kubernetes_container_is_asking(const struct container *container)
+{
+    return pod_is_asking(((const struct kubernetes_container *)container)->pod);
+}
+
+void kubernetes_container_stop_asking(struct container *container)
+{
+    (void)container;
+}
+
+/* Before its guest waits for the message, and after it has reported the end, no program is there.
+ */
+bool kubernetes_container_remove(struct container *container)
+{
+    bool is_dead = container->end.reported || !container->stream.waiting;
+    return pod_remove(kubernetes_container(container)->pod, is_dead);
+}
+
+bool kubernetes_container_is_current(const struct container *container)
+{
+    (void)container;
+    return true;
+}
+
+/* The cluster tells of an end a second or more after it. Only where a process was killed can that
+ * have been for want of memory. */
+bool kubernetes_container_asks_after(const struct container_end *end)
+{
+    int status = (int)end->program.wait_status;
+    return !end->reported || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+           (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_KILLED);
+}
+
+void kubernetes_container_free(struct container *container)
+{
+    struct kubernetes_container *own = kubernetes_container(container);
+    pod_free(own->pod);
+    explicit_bzero(own, sizeof(*own)); /* output of its program */
+    free(own);
+}

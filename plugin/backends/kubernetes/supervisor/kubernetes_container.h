@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The container of a pod, as a run has it: the pod (pod/pods.h) from the request that makes it to
+ * its removal, and its attached stream (api/attach.h). What it does for its run is the shared
+ * part's (guest_runs/container/container.h). Runs in the kubernetes backend, single-threaded; no
+ * function here waits.
+ */
+#pragma once
+
+#include "backends/guest_runs/container/container.h"
+#include "backends/kubernetes/api/attach.h"
+#include "backends/kubernetes/pod/pods.h"
+#include "backends/kubernetes/supervisor/cluster.h"
+
+struct kubernetes_container {
+    struct container container; /* the first member */
+    struct pod *pod;
+    struct attach *attach; /* NULL: not open, or over */
+};
+
+/* The whole of which that is a part: every one here is. */
+struct kubernetes_container *kubernetes_container(struct container *container);
+
+/* Begins to make a pod with that configuration (taken) for the job. NULL when out of memory. */
+struct container *kubernetes_container_make(struct engine *cluster, json_t *config,
+                                            struct container_job *job);
+
+/* See struct guest_provider. */
+void kubernetes_container_start(struct container *container);
+void kubernetes_container_read_end(struct container *container);
+bool kubernetes_container_is_asking(const struct container *container);
+void kubernetes_container_stop_asking(struct container *container);
+bool kubernetes_container_remove(struct container *container);
+bool kubernetes_container_is_current(const struct container *container);
+bool kubernetes_container_asks_after(const struct container_end *end);
+void kubernetes_container_free(struct container *container);
+
+/* kubernetes_stream.c */
+extern const struct attached_form kubernetes_attached_form;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the judgement which layers a pod's program has: see kubernetes_run.h. Runs in the kubernetes
+ * backend. */
+#include <stdio.h>
+
+#include "backends/kubernetes/supervisor/kubernetes_run.h"
+#include "base/cleanup.h"
+
+/* Layers of which the pod, as the API server has it, and the process itself have given evidence.
+ * That its network is empty nobody has tried, and the path of its control group is the node's
+ * choice to show. */
+static uint64_t layers_of(struct run *run)
+{
+    static const uint64_t attested =
+        LAYER_BIT(LAYER_PID_NAMESPACE) | LAYER_BIT(LAYER_MOUNT_NAMESPACE) |
+        LAYER_BIT(LAYER_IPC_NAMESPACE) | LAYER_BIT(LAYER_UTS_NAMESPACE) | LAYER_BIT(LAYER_CGROUP) |
+        LAYER_BIT(LAYER_READ_ONLY_ROOT) | LAYER_BIT(LAYER_SCRATCH) | LAYER_BIT(LAYER_PROC) |
+        LAYER_BIT(LAYER_CAPABILITIES) | LAYER_BIT(LAYER_RESOURCE_LIMITS) |
+        LAYER_BIT(LAYER_NO_NEW_PRIVILEGES) | LAYER_BIT(LAYER_SECCOMP);
+    uint64_t given = attested;
+    if (run->description.endpoints)
+        given |= LAYER_BIT(LAYER_ENDPOINT_BROKER);
+    if (run->container->stream.landlock_abi)
+        given |= LAYER_BIT(LAYER_LANDLOCK);
+    return given |
+           (kubernetes_run(run)->options.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
+}
+
+static void note_kernel(struct run *run)
+{
+    bool is_gvisor = run->container->stream.facts & GUEST_FACT_BIT(GUEST_FACT_GVISOR);
+    struct kubernetes_report report = kubernetes_report_read(&run->event.details);
+    (void)snprintf(report.kernel, sizeof(report.kernel), "%s",
+                   is_gvisor ? GUEST_KERNEL_GVISOR : GUEST_KERNEL_LINUX);
+    kubernetes_report_write(&report, &run->event.details);
+}
+
+bool kubernetes_run_judge(struct run *run, struct isolation_report *report)
+{
+    struct engine_fault fault;
+    if (!run->container->stream.is_known_guest) {
+        engine_fault_set(&fault, API_PROBLEM_GUEST,
+                         "the image %.120s has another guest than this installation",
+                         run->description.image.name);
+        run_fail_engine(run, &fault);
+        return false;
+    }
+    note_kernel(run);
+    report->applied = layers_of(run);
+    report->outer_uid = kubernetes_run(run)->options.user_namespace ? 0 : POD_USER;
+    report->cgroup_has_pids = 0; /* it is the kubelet's, for all pods alike */
+    return true;
+}

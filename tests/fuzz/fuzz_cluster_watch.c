@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line of a watch, and a pod in it: what is taken of it fits, is printable, and can stand in
+ * the path of a request; the pod that was asked for is the only one that passes for it. And the
+ * same bytes as a kubeconfig. */
+#include "backends/kubernetes/api/block_text.h"
+#include "backends/kubernetes/pod/pod_config.h"
+#include "backends/kubernetes/pod/pod_state.h"
+#include "fuzz.h"
+
+#define ANY_LENGTH 400
+
+static void check_text(const char *text, size_t size)
+{
+    size_t length = strnlen(text, size);
+    MUST(length < size);
+    for (size_t i = 0; i < length; i++)
+        MUST(text[i] >= ' ' && text[i] <= '~');
+}
+
+static void check_name(const char *text, size_t size)
+{
+    check_text(text, size);
+    MUST(strpbrk(text, "/?#%& \\\"") == NULL);
+}
+
+static void check_state(const struct pod_state *state)
+{
+    check_name(state->name, sizeof(state->name));
+    check_name(state->uid, sizeof(state->uid));
+    check_name(state->version, sizeof(state->version));
+    check_name(state->run, sizeof(state->run));
+    check_text(state->node, sizeof(state->node));
+    check_text(state->reason, sizeof(state->reason));
+    check_text(state->message, sizeof(state->message));
+    MUST((unsigned int)state->phase <= POD_UNKNOWN);
+    (void)pod_state_is_hopeless(state);
+}
+
+/* Whatever the object is, it is no pod of an empty configuration's but an empty one. */
+static void check_attest(const json_t *object)
+{
+    json_auto_t *asked = json_pack("{s:{s:[{s:s}]}}", "spec", "containers", "name", "run");
+    char field[ANY_LENGTH] = "";
+    MUST(asked != NULL);
+    if (pod_attest(asked, object, field, sizeof(field)))
+        MUST(json_array_size(json_object_get(json_object_get(object, "spec"), "containers")) == 1);
+    else
+        MUST(field[0] != '\0');
+    if (json_is_object(json_object_get(object, "spec")) &&
+        json_array_size(json_object_get(json_object_get(object, "spec"), "containers")) == 1)
+        (void)pod_attest(object, object, field, sizeof(field));
+}
+
+static void check_line(const char *text, size_t length)
+{
+    enum pod_change change = POD_CHANGE_NONE;
+    struct pod_state state = {.phase = POD_UNKNOWN};
+    json_auto_t *object = NULL;
+    bool is_good = pod_watch_read(text, length, &change, &state, &object);
+    MUST(is_good == (object != NULL));
+    if (!is_good)
+        return;
+    MUST(json_is_object(object));
+    check_state(&state);
+    check_attest(object);
+}
+
+static void check_blocks(const char *text, size_t length)
+{
+    size_t line = 0;
+    json_auto_t *json = block_text_read(text, length, &line);
+    size_t lines = 1;
+    for (size_t i = 0; i < length; i++)
+        lines += text[i] == '\n';
+    MUST(json || line <= lines);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *exact = fuzz_exact(data, size);
+    check_line((const char *)exact, size);
+    check_blocks((const char *)exact, size);
+    free(exact);
+    return 0;
+}

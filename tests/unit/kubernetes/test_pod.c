@@ -317,8 +317,8 @@ START_TEST(what_is_no_event_is_refused)
         "{\"type\":\"ADDED\",\"object\":[]}",
         "{\"type\":1,\"object\":{}}",
         "{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}",
-        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"../x\",\"uid\":\"1\","
-        "\"resourceVersion\":\"1\"}}}",
+        ("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"../x\",\"uid\":\"1\","
+         "\"resourceVersion\":\"1\"}}}"),
         "{\"type\":\"BOOKMARK\",\"object\":{}}",
     };
     for (size_t i = 0; i < COUNT_OF(lines); i++) {

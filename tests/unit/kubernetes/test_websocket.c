@@ -24,7 +24,8 @@ START_TEST(a_masked_text_is_that_of_the_rfc)
                                              0x7f, 0x9f, 0x4d, 0x51, 0x58};
     unsigned char frame[WEBSOCKET_HEADER_LIMIT + 5];
     size_t length = websocket_header(WEBSOCKET_TEXT, 5, mask, frame);
-    memcpy(frame + length, "Hello", 5);
+    static const unsigned char hello[] = {'H', 'e', 'l', 'l', 'o'};
+    memcpy(frame + length, hello, sizeof(hello));
     websocket_mask(frame + length, 2, 0, mask);
     websocket_mask(frame + length + 2, 3, 2, mask);
     ck_assert_uint_eq(length + 5, sizeof(expected));
@@ -148,7 +149,8 @@ START_TEST(a_long_message_is_read)
     static struct attach_channels channels;
     struct transcript transcript = {.length = 0};
     memset(input, 'a', sizeof(input));
-    memcpy(input, "\x82\x7e\x03\xe8\x01", 5);
+    static const unsigned char head[] = {0x82, 0x7e, 0x03, 0xe8, 0x01};
+    memcpy(input, head, sizeof(head));
     ck_assert(read_in_all_cuts(input, sizeof(input), &transcript, &channels));
     ck_assert_uint_eq(transcript.length, 999);
 }
@@ -200,7 +202,8 @@ START_TEST(a_long_status_is_cut)
     static struct attach_channels channels;
     struct transcript transcript = {.length = 0};
     memset(input, 's', sizeof(input));
-    memcpy(input, "\x82\x47\x03", 3);
+    static const unsigned char head[] = {0x82, 0x47, 0x03};
+    memcpy(input, head, sizeof(head));
     channels = (struct attach_channels){.has_channel = false};
     for (size_t i = 0; i < 2 * ATTACH_STATUS_LIMIT / 70; i++)
         ck_assert(read_part(&channels, input, sizeof(input), &transcript));

@@ -21,8 +21,11 @@ void api_refusal_text(const char *body, size_t length, char *ret, size_t size)
     const char *text = message ? message : body;
     size_t left = message ? strlen(message) : length;
     size_t count = 0;
-    for (; count < left && count + 1 < size; count++)
-        ret[count] = text[count] >= ' ' && text[count] <= '~' ? text[count] : ' ';
+    for (; count < left && count + 1 < size; count++) {
+        ret[count] = text[count];
+        if (text[count] < ' ' || text[count] > '~')
+            ret[count] = ' ';
+    }
     ret[count] = '\0';
 }
 

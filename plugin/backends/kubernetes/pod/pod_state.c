@@ -14,8 +14,11 @@ static void copy_text(const json_t *text, char *ret, size_t size)
 {
     const char *value = json_string_value(text);
     size_t length = 0;
-    for (; value && value[length] != '\0' && length + 1 < size; length++)
-        ret[length] = value[length] >= ' ' && value[length] <= '~' ? value[length] : '?';
+    for (; value && value[length] != '\0' && length + 1 < size; length++) {
+        ret[length] = value[length];
+        if (value[length] < ' ' || value[length] > '~')
+            ret[length] = '?';
+    }
     ret[length] = '\0';
 }
 

@@ -137,17 +137,3 @@ void api_server_clear(struct api_server *server)
     wipe(&server->token_path);
     *server = (struct api_server){.tls = false};
 }
-
-static bool is_same_text(const char *one, const char *other)
-{
-    return one == other || (one && other && strcmp(one, other) == 0);
-}
-
-bool api_server_is_same(const struct api_server *one, const struct api_server *other)
-{
-    return strcmp(one->base, other->base) == 0 && strcmp(one->name_space, other->name_space) == 0 &&
-           is_same_text(one->authority, other->authority) &&
-           is_same_text(one->certificate, other->certificate) &&
-           is_same_text(one->key, other->key) && is_same_text(one->token, other->token) &&
-           is_same_text(one->token_path, other->token_path);
-}

@@ -45,5 +45,3 @@ bool kubeconfig_read(const char *text, size_t length, const struct kubernetes_op
 char *api_server_token(const struct api_server *server, struct api_fault *fault);
 /* Wipes what is secret. */
 void api_server_clear(struct api_server *server);
-/* The same place and identity. */
-bool api_server_is_same(const struct api_server *one, const struct api_server *other);

@@ -270,12 +270,26 @@ static ptrdiff_t feed_head(struct attach *attach, const unsigned char *bytes, si
     return fail(fault, "the server's answer is not that of a WebSocket");
 }
 
+/* The message of the server's last word (channel 3), where that is a failure; else "". Success
+ * there means only that the stream has ended. */
+static void read_failure(const struct attach *attach, char *ret, size_t size)
+{
+    const struct attach_channels *channels = &attach->channels;
+    json_auto_t *status = json_loadb(channels->status, channels->status_length, 0, NULL);
+    const char *word = json_string_value(json_object_get(status, "status"));
+    ret[0] = '\0';
+    bool is_none = channels->status_length == 0;
+    if (is_none || (word && strcmp(word, "Success") == 0))
+        return;
+    api_refusal_text(channels->status, channels->status_length, ret, size);
+}
+
 /* The close frame says nothing of a failure: its code is the same then. */
 static bool take_close(struct attach *attach, struct attach_said *ret, struct api_fault *fault)
 {
     char message[API_MESSAGE_LIMIT];
     attach->is_ended = true;
-    attach_failure(attach, message, sizeof(message));
+    read_failure(attach, message, sizeof(message));
     if (message[0] != '\0')
         return api_fault_set(fault, API_PROBLEM_REFUSED, "the pod's stream has failed: %.200s",
                              message);
@@ -336,16 +350,4 @@ bool attach_is_whole(const struct attach *attach)
 unsigned int attach_protocol(const struct attach *attach)
 {
     return attach->upgrade.protocol;
-}
-
-void attach_failure(const struct attach *attach, char *ret, size_t size)
-{
-    const struct attach_channels *channels = &attach->channels;
-    json_auto_t *status = json_loadb(channels->status, channels->status_length, 0, NULL);
-    const char *word = json_string_value(json_object_get(status, "status"));
-    ret[0] = '\0';
-    bool is_none = channels->status_length == 0;
-    if (is_none || (word && strcmp(word, "Success") == 0))
-        return;
-    api_refusal_text(channels->status, channels->status_length, ret, size);
 }

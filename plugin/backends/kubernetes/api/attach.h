@@ -71,6 +71,3 @@ ptrdiff_t attach_feed(struct attach *attach, const unsigned char *bytes, size_t 
 bool attach_is_whole(const struct attach *attach);
 /* The protocol granted, 4 or 5; 0: none yet. */
 unsigned int attach_protocol(const struct attach *attach);
-/* Whether the server's last word (channel 3) is a failure, and its message; "" where it is none.
- * Success there means only that the stream has ended. */
-void attach_failure(const struct attach *attach, char *ret, size_t size);

@@ -90,7 +90,6 @@ const struct sandbox_mode_row kubernetes_mode = {
     .session_runners = RUNNERS,
     .keeps_checkpoints = true,
     .tells_usage_ms = 100,
-    .has_pool = true,
     .no_packages = "a set of packages lies on the gateway's disk, where no node sees it; put what "
                    "programs need into the image (deploy/image)",
     .read_options = kubernetes_policy_read,

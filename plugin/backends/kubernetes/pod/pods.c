@@ -36,14 +36,6 @@ void pods_free(struct pods *pods)
     free(pods);
 }
 
-size_t pods_count(const struct pods *pods)
-{
-    size_t count = 0;
-    for (const struct pod *pod = pods->list; pod; pod = pod->next)
-        count++;
-    return count;
-}
-
 struct pod *pod_make(struct pods *pods, json_t *config, const struct pod_events *events, void *user)
 {
     struct pod *pod = calloc(1, sizeof(*pod));
@@ -65,12 +57,6 @@ struct pod *pod_make(struct pods *pods, json_t *config, const struct pod_events 
         return pod;
     pod_free(pod);
     return NULL;
-}
-
-void pod_hand_over(struct pod *pod, const struct pod_events *events, void *user)
-{
-    pod->events = events;
-    pod->user = user;
 }
 
 void pod_free(struct pod *pod)

@@ -49,15 +49,11 @@ struct pods *pods_new(struct api_client *client, const struct api_server *server
                       const char *name_space, const char *owner);
 /* Frees the pods too, without a request. */
 void pods_free(struct pods *pods);
-/* How many there are. */
-size_t pods_count(const struct pods *pods);
 
 /* Begins to make one with that configuration (taken; pod_config_for_run()). NULL when out of
  * memory. */
 struct pod *pod_make(struct pods *pods, json_t *config, const struct pod_events *events,
                      void *user);
-/* From now on its events go there. */
-void pod_hand_over(struct pod *pod, const struct pod_events *events, void *user);
 /* Binds one that waits to a run, if nobody has taken it: "claimed" or "failed" follows. wall_s: how
  * long the run may use it from now on. false when out of memory. */
 bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wall_s);

@@ -7,11 +7,15 @@ def rows(result):
     return [(row["role"], row["mime_type"], row["text"], row["type_name"]) for row in result["results"]]
 
 
-def check(run):
-    """run: of a program's text, and more of its request; the result."""
+def check_a_value(run):
     result = run("const x = 20;\nx + 1;")
     tap.equal((rows(result), result["stdout"], result["exit_code"]), ([("value", "text/plain", "21", "number")], "", 0))
     tap.equal((result["exception"], result["results_omitted"], result["notes"]), (None, None, []))
+
+
+def check(run):
+    """run: of a program's text, and more of its request; the result."""
+    check_a_value(run)
     tap.equal(rows(run("display('1'); 1")), [("display", "text/plain", "'1'", "string"), ("value", "text/plain", "1", "number")])
     for code in ("undefined", "console.log(1)", "let x = 1", "process.exit(3)", "async function main() { return 1 }\nmain()", "return 5"):
         result = run(code)

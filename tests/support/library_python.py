@@ -11,6 +11,7 @@ import python_packages
 import tap
 
 DISTRIBUTION = "/usr/bin/python3"
+MODULES = ("altair", "matplotlib.pyplot", "pandas", "PIL.Image", "plotly.express", "polars", "pyarrow", "seaborn")
 LISTED = pathlib.Path(__file__).parents[1] / "process/interpreters/libraries.txt"
 
 
@@ -22,7 +23,7 @@ def has(interpreter, name):
 def of_pypi():
     """The directory of an environment with the libraries that are listed; without one the test is skipped as a whole."""
     try:
-        return python_packages.install(LISTED, os.environ["LIBRARIES_OF_PYPI"])
+        return python_packages.install(LISTED, os.environ["LIBRARIES_OF_PYPI"], MODULES)
     except python_packages.Unavailable as reason:
         tap.skip_all(str(reason))
 

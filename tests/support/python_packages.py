@@ -21,7 +21,7 @@ class Unavailable(Exception):
 
 def run(*command):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False,
-                          env={name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PYTHONPATH")})
+                          env={name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")})
     if done.returncode == 0:
         return done.stdout
     message = done.stdout + done.stderr
@@ -36,12 +36,13 @@ def check_interpreter():
     version = run(PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
     if version not in VERSIONS:
         raise Unavailable(f"{PYTHON} is of version {version}; libraries are named for {' and '.join(VERSIONS)}")
-    if subprocess.run([PYTHON, "-c", "import ensurepip"], stderr=subprocess.DEVNULL, check=False).returncode:
-        raise Unavailable(f"{PYTHON} cannot make environments (Debian: python3-venv)")
+    if subprocess.run([PYTHON, "-c", "import pip, venv"], stderr=subprocess.DEVNULL, check=False).returncode:
+        raise Unavailable(f"{PYTHON} cannot make environments (Debian: python3-pip, python3-venv)")
 
 
-def install(listed, build):
-    """The directory of a virtual environment that has the libraries of the list, and no others. No package's script is run."""
+def install(listed, build, modules=None):
+    """The directory of a virtual environment that has the libraries of the list, and no others. No package's script is run. modules: those
+    that are used, of which alone there is bytecode then; to compile all takes as long as to unpack it."""
     listed = pathlib.Path(listed)
     check_interpreter()
     target = pathlib.Path(build) / "python" / hashlib.sha256(listed.read_bytes()).hexdigest()[:16]
@@ -52,9 +53,12 @@ def install(listed, build):
             return target
         shutil.rmtree(target, ignore_errors=True)
         try:
-            run(PYTHON, "-m", "venv", target)
-            run(target / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--only-binary=:all:",
-                "--require-hashes", "--retries=1", "--timeout=20", "--requirement", listed)
+            run(PYTHON, "-m", "venv", "--without-pip", target)
+            run(PYTHON, "-m", "pip", "--python", target / "bin/python", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir",
+                "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20", *(["--no-compile"] if modules else []),
+                "--requirement", listed)
+            if modules:
+                run(target / "bin/python", "-c", f"import {', '.join(modules)}")
         except subprocess.TimeoutExpired as error:
             raise Unavailable("PyPI does not answer in time") from error
         (target / "installed").touch()

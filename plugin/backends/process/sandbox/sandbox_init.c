@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
@@ -98,13 +99,33 @@ static void hand_over_files(const struct sandbox *sandbox, bool ordered)
         collect_files(home, &collected, &sink);
 }
 
-/* Waits until the supervisor has answered and closes its end: the kernel's work at the end of this
- * process would keep a processor from it for a millisecond. */
+/* Waits until the supervisor has answered and closes its end, and for the gateway to have heard it:
+ * the kernel's work at the end of this process would keep a processor from them for a millisecond.
+ */
 static void await_dismissal(void)
 {
+    static const struct timespec turn = {.tv_nsec = 1000000};
     char nothing;
     while (recv(REPORT_FD, &nothing, sizeof(nothing), 0) < 0 && errno == EINTR)
         ;
+    (void)nanosleep(&turn, NULL);
+}
+
+static void reap(pid_t pid)
+{
+    while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+}
+
+/* Where the program was killed as the last of its tree, the guardian is left. To kill "all
+ * processes" instead, the kernel would go through every one of the machine. */
+static void end_guardian(pid_t guardian, pid_t killed)
+{
+    if (guardian <= 0 || waitpid(guardian, NULL, __WALL | WNOHANG) != 0)
+        return;
+    (void)kill(guardian, SIGKILL);
+    reap(guardian);
+    reap(killed);
 }
 
 /* Only the init of a copied interpreter resets its handlers; the payload keeps them. */
@@ -137,6 +158,7 @@ static _Noreturn void see_to_its_end(const struct sandbox *sandbox, struct main_
         if (ended.kind == REPORT_ENDED && ended.tree_is_gone) {
             hand_over_files(sandbox, ended.ordered != 0);
             await_dismissal();
+            end_guardian(sandbox->guardian, program->pid);
         }
     }
     leave_nothing(sandbox);

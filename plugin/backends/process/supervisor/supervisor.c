@@ -19,6 +19,7 @@
 #define DEAD_PAUSE_US   100000 /* between attempts on those of the dead */
 #define DEAD_SWEEPS     100
 #define SHUTDOWN_US     (UINT64_C(5) * 1000000) /* for the kernel to tear everything down */
+#define FILL_PAUSE_MS   1 /* behind the last answer, whose reader comes first */
 #define TAG_SOURCE_BITS 2
 #define TAG_CONTROL     UINT64_MAX
 #define TAG_HOST        (UINT64_MAX - 1)
@@ -199,8 +200,9 @@ static bool serve_once(struct supervisor *supervisor, uint64_t latest)
     uint64_t next = earlier_us(expire(supervisor), latest);
     bool busy = supervisor->run_count > 0;
     bool fill = latest == 0 && pool_is_short(&supervisor->pool, busy, monotonic_us());
-    int count =
-        epoll_wait(supervisor->epoll, events, EVENTS_AT_ONCE, fill ? 0 : milliseconds_until(next));
+    int fill_ms = busy ? 0 : FILL_PAUSE_MS;
+    int count = epoll_wait(supervisor->epoll, events, EVENTS_AT_ONCE,
+                           fill ? fill_ms : milliseconds_until(next));
     if (count < 0 && errno != EINTR)
         return false;
     if (count == 0 && fill)

@@ -246,8 +246,9 @@ def test_limits_are_supervised():
     tap.equal(wrong, [], "limits")
 
 
-# Each asks for more than it may have at once, and has had little by then. The words of other languages: ../unit/result/test_run_notes.c.
-AT_ONCE = {"python": "bytearray(1 << 30)", "javascript": "Buffer.alloc(1 << 30)"}
+# Each asks for more than it may have at once, and has had little by then. None writes to it: a container may have less. The words of
+# other languages: ../unit/result/test_run_notes.c.
+AT_ONCE = {"python": "bytes(1 << 30)", "javascript": "Buffer.alloc(1 << 30)"}
 
 
 def test_memory_that_is_refused_is_told():

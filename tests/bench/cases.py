@@ -15,8 +15,11 @@ WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
 WARM_NUMPY = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}, "languages": {"python": {"prepare": {"import": ["numpy"], "import_named": None}}}}]
 WARM_MANY = [{"pools": {"process": {"ready": 8, "idle_ms": 60000}}}]
 COLD = [{"pools": {"process": {"ready": 0}}}]
-UNPRIVILEGED = {"process": {"isolation": "unprivileged"}, "capabilities": ["sandbox.exec", "sandbox.exec.mode.unprivileged"]}
+# With the directories of runs in memory, where namespaces have theirs, and on the disk of /tmp.
+ON_DISK = {"process": {"isolation": "unprivileged"}, "capabilities": ["sandbox.exec", "sandbox.exec.mode.unprivileged"]}
+UNPRIVILEGED = {**ON_DISK, "process": {"isolation": "unprivileged", "scratch_directory": "/dev/shm"}}
 UNPRIVILEGED_WARM, UNPRIVILEGED_WARM_MANY, UNPRIVILEGED_COLD = ([{**UNPRIVILEGED, **policy[0]}] for policy in (WARM, WARM_MANY, COLD))
+ON_DISK_WARM, ON_DISK_WARM_MANY = ([{**ON_DISK, **policy[0]}] for policy in (WARM, WARM_MANY))
 DOCKER = {"modes": {"default": "docker", "allowed": ["docker"]}}
 DOCKER_WARM = [{**DOCKER, "pools": {"docker": {"ready": 4, "idle_ms": 60000}}}]
 DOCKER_COLD = [{**DOCKER, "pools": {"docker": {"ready": 0}}}, DOCKER]
@@ -103,6 +106,8 @@ CASES = [
     Case("unprivileged-python-cold", PYTHON, UNPRIVILEGED_COLD, beside=COLD),
     Case("unprivileged-python-throughput", PYTHON, UNPRIVILEGED_WARM_MANY, seconds=60, callers=8, each=8, pause_ms=200, beside=WARM_MANY),
     Case("unprivileged-python-cold-throughput", PYTHON, UNPRIVILEGED_COLD, callers=8, each=4, pause_ms=200, beside=COLD),
+    Case("unprivileged-disk-python-warm", PYTHON, ON_DISK_WARM, beside=WARM),
+    Case("unprivileged-disk-python-throughput", PYTHON, ON_DISK_WARM_MANY, seconds=30, callers=8, each=8, pause_ms=200, beside=WARM_MANY),
     # Through a worker on this machine, beside a gateway that runs the same itself.
     Case("remote-sh-warm", SH, REMOTE_WARM, beside=WARM, beside_name=LOCAL),
     Case("remote-python-warm", PYTHON, REMOTE_WARM, seconds=40, beside=WARM, beside_name=LOCAL),

@@ -13,6 +13,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent)]
 import cases
 import costs
 import excesses
+import floors
 import figures
 import soak
 import tap
@@ -154,6 +155,12 @@ def test_calls_of_tools_are_counted_and_timed():
     tap.equal(set(told["calls_per_s"]), {"threads", "aio", "frames"})
     tap.true(all(rate > 0 for rate in told["calls_per_s"].values()), told)
     tap.equal(len(list(tool_costs.lines({"tools": told}))), 1)
+
+
+def test_the_floor_of_a_copy_is_told():
+    told = floors.floor(2)
+    tap.equal(len(list(floors.lines({floors.NAME: told}))), 4, "the lines")
+    tap.true(all(copy["p50_ms"] > 0 for copy in told["copies"].values()) and told["bare_ms"] > 0, told)
 
 
 def test_what_is_beyond_a_supervised_limit_is_measured():

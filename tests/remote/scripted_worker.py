@@ -2,7 +2,9 @@
 """A worker that is a script: it has a right certificate, greets as one, and answers a gateway with whatever a test wants. What it does
 unless told otherwise is what an honest worker does, which is the control of each attack."""
 import contextlib
+import functools
 import os
+import pathlib
 import select
 import socket
 import ssl
@@ -100,12 +102,19 @@ class Connection:
         raw.setblocking(False)
         self.offers, self.contents, self.said, self.room, self.heard = {}, {}, set(), {}, {}
         self.runs, self.counts, self.bye = [], {}, None
+        self.frames, self.boundary = 0, None  # how many have gone in either direction; called with that number behind each
 
     # what it sends
 
     def send(self, kind, channel, payload=b"", length=None):
         """length: that is announced, where it is not the payload's."""
         self.raw(struct.pack("<IBI", len(payload) if length is None else length, kind, channel) + payload)
+        self.count()
+
+    def count(self):
+        self.frames += 1
+        if self.boundary:
+            self.boundary(self.frames)
 
     def raw(self, data):
         left = memoryview(data)
@@ -168,6 +177,7 @@ class Connection:
 
     def take(self, kind, channel, payload):
         self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.count()
         if kind == OFFER:
             fields = Texts(payload)
             purpose, session, memory, wall_ms = fields.numbers("IIQQ")
@@ -265,6 +275,7 @@ class ScriptedWorker:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.address = self.listener.getsockname()
         self.script = script or Script()
+        self.boundary = None  # of each connection from now on: see Connection
         self.connections, self.offers, self.runs, self.byes = [], [], [], []
         self.accepting = threading.Thread(target=self.accept, daemon=True)
         self.accepting.start()
@@ -281,6 +292,7 @@ class ScriptedWorker:
         except (OSError, ssl.SSLError):
             raw.close()
             return
+        connection.boundary = self.boundary and functools.partial(self.boundary, connection)
         self.connections.append(connection)
         connection.serve()
 
@@ -305,6 +317,16 @@ class ScriptedWorker:
 def resident_bytes(pid):
     with open(f"/proc/{pid}/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def backend_of_gateway():
+    """The pid of this program's code-execute-remote; None where there is none."""
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "comm").read_text() == "code-execute-re\n" and any(
+                    f"Pid:\t{os.getpid()}\n" in info.read_text() for info in (entry / "fdinfo").iterdir()):
+                return int(entry.name)
+    return None
 
 
 def await_program(worker):

@@ -3,12 +3,11 @@
 ends with an error of its own, nothing of the gateway's grows, and the next call goes on. tests/remote/scripted_worker.py is the worker;
 what it does unless told otherwise is the control."""
 import os
-import pathlib
 import struct
 
 import tap
 from remote_gateway import FILES, Call, call, completed, gateway
-from scripted_worker import AT, PROGRAM, STARTED_WELL, Script, ScriptedWorker, await_program, hello, resident_bytes
+from scripted_worker import AT, PROGRAM, STARTED_WELL, Script, ScriptedWorker, await_program, backend_of_gateway, hello, resident_bytes
 from workers import (ANSWER, BUSY, BYE, CAPACITY, CONTENT, DATA, DATAGRAM, DRAIN, END, HELLO, OFFER, OUTPUT, PATIENCE, PING, PONG, RESET, TAKEN, WINDOW, WORKER,
                      protocol_version, text)
 
@@ -17,20 +16,6 @@ MIB = 1 << 20
 
 def scripted(**how):
     return ScriptedWorker(FILES.worker, Script(**how))
-
-
-def the_gateways_end():
-    """The pid of this program's code-execute-remote."""
-    connected = []
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "comm").read_text() == "code-execute-re\n" and f"Pid:\t{os.getpid()}\n" in "".join(
-                    info.read_text() for info in (entry / "fdinfo").iterdir()):
-                connected.append(int(entry.name))
-        except OSError:
-            pass
-    tap.equal(len(connected), 1, "the gateway has one backend of mode remote")
-    return connected[0]
 
 
 def goes_on(worker):
@@ -217,7 +202,7 @@ def test_nothing_of_the_gateways_grows():
             worker.script = Script()
             tap.within(lambda: call("1")[1]["stdout"] == "honest\n", PATIENCE)
             if i in (10, 59):
-                measured.append(resident_bytes(the_gateways_end()))
+                measured.append(resident_bytes(backend_of_gateway()))
         tap.true(measured[1] - measured[0] < 4 * MIB, f"from {measured[0]} to {measured[1]} bytes")
 
 

@@ -94,8 +94,8 @@ class Authorities:
         self.of_other = self.other.issue(directory / "of-other", "gateway", "clientAuth", f"DNS:{GATEWAY}", authority=self.ours)
         self.of_server = self.ours.issue(directory / "of-server", "gateway", "serverAuth", f"DNS:{GATEWAY}")
 
-    def issue_expired(self, name, usage, alternative):
-        """openssl ca sets the dates, which openssl x509 does not."""
+    def issue_dated(self, name, usage, alternative, begin, end):
+        """A certificate that counts from begin to end, as YYYYMMDDHHMMSSZ: openssl ca sets the dates, which openssl x509 does not."""
         directory = self.directory / name
         directory.mkdir()
         database, ca = directory / "database", self.directory / "ours"
@@ -106,13 +106,16 @@ class Authorities:
             f"[ca]\ndefault_ca=own\n[own]\ndatabase={database}/index.txt\nserial={database}/serial\nnew_certs_dir={database}\n"
             "default_md=sha256\npolicy=any\nunique_subject=no\n[any]\ncommonName=supplied\n"
             f"[extensions]\nextendedKeyUsage={usage}\nsubjectAltName={alternative}\n")
-        certificates.openssl("req", *certificates.KEY, "-subj", "/CN=expired", "-keyout", directory / "key.pem",
+        certificates.openssl("req", *certificates.KEY, "-subj", "/CN=dated", "-keyout", directory / "key.pem",
                              "-out", database / "request")
         certificates.openssl("ca", "-batch", "-config", database / "ca.cnf", "-cert", ca / "ca.pem", "-keyfile", ca / "ca-key.pem",
-                             "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-extensions", "extensions", "-notext",
+                             "-startdate", begin, "-enddate", end, "-extensions", "extensions", "-notext",
                              "-in", database / "request", "-out", directory / "cert.pem")
         (directory / "ca.pem").write_bytes((ca / "ca.pem").read_bytes())
         return directory
+
+    def issue_expired(self, name, usage, alternative):
+        return self.issue_dated(name, usage, alternative, "20200101000000Z", "20200201000000Z")
 
 
 def configuration_of(files, **members):

@@ -18,6 +18,7 @@ import figures
 import soak
 import tap
 import tool_costs
+import worker_costs
 from gateway import NAMESPACES, OURS, ROOT, Absent, Gateway, alternate
 
 PROMISED = {"process-sh-warm", "process-sh-cold", "process-python-warm", "process-numpy-warm", "process-javascript-warm",
@@ -116,6 +117,15 @@ def test_cases_of_a_worker_have_the_same_without_one_beside_them():
     for case in remote:
         names = [contestant["name"] for contestant in cases.process_contestants(case)[0]]
         tap.equal(names, [OURS, cases.LOCAL, "bare"], case.name)
+
+
+def test_fairness_is_one_where_all_have_the_same():
+    tap.equal((worker_costs.index_of([5] * 10), worker_costs.index_of([50] + [0] * 9)), (1, 0.1))
+    told = {"fleet": {"processors": 2, "throughput": {"waiting": {"one": 10, "four": 40}}, "shares": {"runs": 7, "cpu_ms": {"worker": 0.5}},
+                      "fairness": {"calls": 1000, "principals": 10, "index_at_half": 1, "least_at_half": 49, "most_at_half": 51, "per_second": 60,
+                                   "few": 50, "few_done_at": 0.5, "few_done_at_best": 0.5}}}
+    tap.contains("\n".join(worker_costs.lines(told)), "ratio 4.00")
+    tap.equal(worker_costs.lines({}), [])
 
 
 def test_a_contestant_with_other_output_fails():

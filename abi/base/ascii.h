@@ -38,6 +38,15 @@ static inline bool ascii_consists_of(const char *text, size_t most, const char *
     return length > 0 && length <= most && text[length] == '\0';
 }
 
+/* Has the text neither a blank, a control character nor anything above ASCII? */
+static inline bool ascii_is_printable(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text <= ' ' || *text >= 0x7F)
+            return false;
+    return true;
+}
+
 /* Has the text exactly so many digits, in lower case, and nothing else? */
 static inline bool ascii_is_hex(const char *text, size_t digits)
 {

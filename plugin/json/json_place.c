@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
+
 #define POINTER_NAME_LIMIT 64 /* one long name must not push the rest of the path out */
 
 struct json_place json_place_root(const char *what, enum error_code code, struct error *error)
@@ -143,6 +145,12 @@ bool json_check_no_control(const struct json_place *place, const char *text)
         if ((unsigned char)*byte < 0x20 || *byte == 0x7F)
             return json_place_refuse(place, "must not hold control characters");
     return true;
+}
+
+bool json_check_printable(const struct json_place *place, const char *text)
+{
+    return ascii_is_printable(text) ||
+           json_place_refuse(place, "must be printable ASCII without blanks");
 }
 
 bool json_read_integer(const struct json_place *place, const json_t *value, int64_t minimum,

@@ -48,6 +48,8 @@ bool json_read_member_string(const struct json_place *place, const json_t *objec
                              const char **ret);
 /* Refuses a text with a control character. */
 bool json_check_no_control(const struct json_place *place, const char *text);
+/* Refuses a text with anything but printable ASCII, or with a blank. */
+bool json_check_printable(const struct json_place *place, const char *text);
 bool json_read_integer(const struct json_place *place, const json_t *value, int64_t minimum,
                        int64_t maximum, int64_t *ret);
 bool json_read_boolean(const struct json_place *place, const json_t *value, bool *ret);

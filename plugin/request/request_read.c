@@ -307,13 +307,8 @@ bool request_read_secrets(const struct json_place *place, json_t *value,
 bool request_read_image(const struct json_place *place, json_t *value,
                         const struct request_field *field, struct request *request)
 {
-    if (!read_text(place, value, 1, field->limit, &request->image))
-        return false;
-    for (const char *c = request->image; *c != '\0'; c++) {
-        if (*c <= ' ' || *c >= 0x7F)
-            return json_place_refuse(place, "must be printable ASCII without blanks");
-    }
-    return true;
+    return read_text(place, value, 1, field->limit, &request->image) &&
+           json_check_printable(place, request->image);
 }
 
 bool request_read_session(const struct json_place *place, json_t *value,

@@ -4,7 +4,7 @@
  * has made, and verifies an installed one. The gateway starts it for one command; it reads a
  * stranger's bytes, so it is a process of its own, and confined. One thread.
  * Without arguments it takes an order from the gateway and answers there
- * (protocol/package_order.h); with them:
+ * (protocol/orders/package_order.h); with them:
  *     code-execute-environment install BYTES INODES    archive: descriptor 0, empty directory: 3
  *     code-execute-environment verify BYTES INODES     installed directory: descriptor 3
  * Exit status: 0 done, 1 refused or changed, 2 called wrongly or not confined. Standard output: one

@@ -11,6 +11,7 @@
 #include "backends/process/messages/process_options.h"
 #include "backends/remote/messages/remote_options.h"
 #include "backends/worker/address.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/path_form.h"
 #include "base/string_list.h"
@@ -85,19 +86,6 @@ static bool check_status_address(const struct json_place *place, const char *tex
 #endif
 }
 
-static bool is_printable(const char *text)
-{
-    for (const char *byte = text; *byte != '\0'; byte++)
-        if (*byte <= ' ' || *byte >= 0x7F)
-            return false;
-    return true;
-}
-
-static bool check_printable(const struct json_place *place, const char *text)
-{
-    return is_printable(text) || json_place_refuse(place, "must be printable ASCII without blanks");
-}
-
 static bool check_dns_name(const struct json_place *place, const char *name)
 {
     return remote_name_is_valid(name) ||
@@ -115,7 +103,7 @@ static bool check_layer(const struct json_place *place, const char *name)
 static bool check_program(const struct json_place *place, const char *name)
 {
     return strcmp(name, "*") == 0 ||
-           (check_printable(place, name) &&
+           (json_check_printable(place, name) &&
             (!strchr(name, '/') ||
              json_place_refuse(place, "must be the name of a program, without a directory, or *")));
 }
@@ -207,7 +195,7 @@ static bool read_image(const struct json_place *place, json_t *value, void *item
     const char *name;
     (void)object;
     return json_read_string(place, value, 1, RUN_IMAGE_LIMIT, &name) &&
-           check_printable(place, name) && json_copy_text(place, name, &image->image);
+           json_check_printable(place, name) && json_copy_text(place, name, &image->image);
 }
 
 static const struct json_member image_members[] = {
@@ -226,20 +214,20 @@ static const struct json_items images = {
 
 static const struct json_member docker_members[] = {
     {"host", &member_text, AT(docker_host), 1, DOCKER_HOST_LIMIT, .optional = true,
-     .check = check_printable},
+     .check = json_check_printable},
     {"context", &member_text, AT(docker_context), 1, RUN_NAME_LIMIT, .optional = true,
-     .check = check_printable},
+     .check = json_check_printable},
     {"certificates", &member_text, AT(docker_certificates), 1, PATH_MAX - 1, .optional = true,
      .check = json_check_absolute_path},
     {"runtime", &member_text, AT(docker_runtime), 1, RUN_NAME_LIMIT, .optional = true,
-     .check = check_printable},
+     .check = json_check_printable},
     {"images", &member_map, AT(images), 0, LIST_LIMIT, .items = &images},
     {0},
 };
 
 /* Sections have no structs of their own: offsets of their members are from the whole. */
 static const struct json_member members[] = {
-    {"name", &member_text, AT(name), 1, NAME_LIMIT, .check = check_printable},
+    {"name", &member_text, AT(name), 1, NAME_LIMIT, .check = json_check_printable},
     {"listen", &member_text, AT(listen), 1, ADDRESS_LIMIT, .check = check_address},
     {"status_listen", &member_text, AT(status_listen), 1, ADDRESS_LIMIT, .optional = true,
      .check = check_status_address},
@@ -346,7 +334,8 @@ bool worker_configuration_rename(struct worker_configuration *configuration, con
                                  struct error *error)
 {
     size_t length = strlen(name);
-    char *copy = length > 0 && length <= NAME_LIMIT && is_printable(name) ? strdup(name) : NULL;
+    char *copy =
+        length > 0 && length <= NAME_LIMIT && ascii_is_printable(name) ? strdup(name) : NULL;
     if (!copy) {
         error_set(error, ERROR_INVALID_POLICY,
                   "--name must be printable ASCII without blanks, at most %d characters",

@@ -12,17 +12,6 @@
 #include "base/cleanup.h"
 #include "policy/policy_parse.h"
 
-/* The backend decides whether it can be used. Here it only must have no blank and no control
- * character. */
-static bool check_host(const struct json_place *place, const char *host)
-{
-    for (const char *c = host; *c != '\0'; c++) {
-        if (*c <= ' ' || *c >= 0x7F)
-            return json_place_refuse(place, "must be printable ASCII without blanks");
-    }
-    return true;
-}
-
 static bool check_name(const struct json_place *place, const char *name)
 {
     return policy_check_plain_name(place, name, "._+-");
@@ -31,7 +20,8 @@ static bool check_name(const struct json_place *place, const char *name)
 #define AT(member) .offset = offsetof(struct docker_options, member)
 
 static const struct json_member members[] = {
-    {"host", &member_text, AT(host), 1, DOCKER_HOST_LIMIT, .optional = true, .check = check_host},
+    {"host", &member_text, AT(host), 1, DOCKER_HOST_LIMIT, .optional = true,
+     .check = json_check_printable},
     {"context", &member_text, AT(context), 1, RUN_NAME_LIMIT, .optional = true,
      .check = check_name},
     {"certificates", &member_text, AT(certificates), 1, POLICY_STRING_LIMIT, .optional = true,

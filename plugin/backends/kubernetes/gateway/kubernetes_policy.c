@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/kubernetes/messages/kubernetes_messages.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "policy/policy_parse.h"
 
@@ -20,40 +21,30 @@ struct section {
  * at both ends no sign. */
 static bool is_object_name(const char *name, const char *allowed)
 {
-    static const char ends[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    size_t length = strlen(name);
-    return length > 0 && name[strspn(name, allowed)] == '\0' && strchr(ends, name[0]) &&
-           strchr(ends, name[length - 1]);
+    return ascii_consists_of(name, SIZE_MAX, allowed) && ascii_is_alphanumeric(name[0]) &&
+           ascii_is_alphanumeric(name[strlen(name) - 1]);
 }
 
 static bool check_namespace(const struct json_place *place, const char *name)
 {
-    return is_object_name(name, "abcdefghijklmnopqrstuvwxyz0123456789-") ||
+    return is_object_name(name, ASCII_LOWER ASCII_DIGITS "-") ||
            json_place_refuse(place, "must be a namespace's name: small letters, digits and \"-\"");
 }
 
 static bool check_name(const struct json_place *place, const char *name)
 {
-    return is_object_name(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") ||
+    return is_object_name(name, ASCII_LOWER ASCII_DIGITS "-.") ||
            json_place_refuse(place, "must be an object's name in the cluster: small letters, "
                                     "digits, \"-\" and \".\"");
-}
-
-static bool check_context(const struct json_place *place, const char *name)
-{
-    for (const char *c = name; *c != '\0'; c++)
-        if (*c <= ' ' || *c >= 0x7F)
-            return json_place_refuse(place, "must be printable ASCII without blanks");
-    return true;
 }
 
 #define AT(member) .offset = offsetof(struct section, options.member)
 
 static const struct json_member members[] = {
     {"kubeconfig", &member_text, AT(kubeconfig), 1, POLICY_STRING_LIMIT, .optional = true,
-     .check = path_check_absolute},
+     .check = json_check_absolute_path},
     {"context", &member_text, AT(context), 1, KUBERNETES_TEXT_LIMIT, .optional = true,
-     .check = check_context},
+     .check = json_check_printable},
     {"namespace", &member_text, AT(name_space), 1, KUBERNETES_NAME_LIMIT, .optional = true,
      .check = check_namespace},
     {"runtime_class", &member_text, AT(runtime_class), 1, KUBERNETES_TEXT_LIMIT, .optional = true,

@@ -303,7 +303,7 @@ users:
         stream.write(message(1, b""))
         while True:
             opcode, payload = stream.read()
-            if opcode is None or payload == b"\xff\x00":
+            if opcode is None or payload == b"\0end":
                 break
             if opcode == 2 and payload[:1] == b"\0":
                 stream.write(message(1, b"heard " + payload[1:]))

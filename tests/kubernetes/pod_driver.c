@@ -171,8 +171,6 @@ static void take_order(struct driver *driver, const char *order)
                                      take_connection, driver);
     else if (strncmp(order, "send ", 5) == 0)
         send_text(driver, order + 5);
-    else if (strcmp(order, "end input") == 0)
-        say(attach_end_input(driver->attach) ? "input ended" : "input cannot be ended");
     else
         driver->quits = true;
 }

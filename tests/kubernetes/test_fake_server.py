@@ -81,8 +81,8 @@ def test_a_pod_from_its_making_to_its_removal():
         running.order("send abc")
         line = [running.next(), running.next()]
         tap.equal(sorted(line), ["sent", "stdout heard abc"], "what comes")
-        running.order("end input")
-        tap.equal(sorted([running.next(), running.next(), running.next()]), ["closed", "end ", "input ended"], "the end")
+        running.order("send end")
+        tap.equal(sorted([running.next(), running.next(), running.next()]), ["closed", "end ", "sent"], "the end")
         fake.terminate(0, "Completed")
         running.expect("ended 0 Completed")
         running.order("remove")

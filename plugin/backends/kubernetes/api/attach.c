@@ -30,7 +30,6 @@ struct attach {
     struct upgrade upgrade;
     bool is_open;
     bool is_ended; /* by a close frame */
-    bool is_input_ended;
     struct attach_channels channels;
     unsigned char out[OUT_LIMIT + CONTROL_ROOM];
     size_t out_begin;
@@ -184,7 +183,7 @@ static int send_out(struct attach *attach)
 ssize_t attach_send(struct attach *attach, const void *bytes, size_t length)
 {
     static const unsigned char channel = ATTACH_STDIN;
-    if (!attach->is_open || attach->is_ended || attach->is_input_ended) {
+    if (!attach->is_open || attach->is_ended) {
         errno = attach->is_open ? EPIPE : EAGAIN;
         return -1;
     }
@@ -213,18 +212,6 @@ void attach_flush(struct attach *attach)
 bool attach_has_unsent(const struct attach *attach)
 {
     return attach->out_begin < attach->out_end;
-}
-
-bool attach_end_input(struct attach *attach)
-{
-    static const unsigned char close[] = {ATTACH_CLOSE, ATTACH_STDIN};
-    if (attach->upgrade.protocol != 5 || attach->is_ended)
-        return false;
-    if (!attach->is_input_ended && attach->out_end + FRAME_ROOM + 1 <= OUT_LIMIT) {
-        attach->is_input_ended = put_frame(attach, WEBSOCKET_BINARY, close, sizeof(close), "", 0);
-        attach_flush(attach);
-    }
-    return attach->is_input_ended;
 }
 
 ssize_t attach_receive(struct attach *attach, void *bytes, size_t capacity)

@@ -5,8 +5,9 @@
  * error, as it comes. Runs in the kubernetes backend; no function here waits.
  *
  * Neither the answer 101 nor the stream's end says that a program ran: only what came of it does.
- * The server does not read either while the program does not: who sends must bound what is under
- * way by what the program has acknowledged.
+ * There is no end of input but the connection's: what is sent must say its length, as v4 has no
+ * other. The server does not read either while the program does not: who sends must bound what is
+ * under way by what the program has acknowledged.
  */
 #pragma once
 
@@ -41,8 +42,6 @@ ssize_t attach_send(struct attach *attach, const void *bytes, size_t length);
  * while attach_has_unsent(). A broken connection shows in attach_receive(). */
 void attach_flush(struct attach *attach);
 bool attach_has_unsent(const struct attach *attach);
-/* Closes standard input behind what was sent. false: by v4 there is no such thing. */
-bool attach_end_input(struct attach *attach);
 
 /* Raw bytes for attach_feed(), as recv(2): 0: the end; -1 with EAGAIN or the errno of a broken
  * connection. They may be buffered where poll() does not see them. */

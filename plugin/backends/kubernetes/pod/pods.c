@@ -90,24 +90,6 @@ bool pod_is_asking(const struct pod *pod)
     return pod->call;
 }
 
-bool pod_end(const struct pod *pod, struct pod_end *ret)
-{
-    const struct pod_state *state = &pod->state;
-    bool is_over = state->terminated || pod->is_gone || state->phase == POD_FAILED ||
-                   state->phase == POD_SUCCEEDED;
-    if (!is_over)
-        return false;
-    *ret = (struct pod_end){
-        .exit_code = state->terminated ? state->exit_code : -1,
-        .memory_killed = strcmp(state->reason, "OOMKilled") == 0,
-        .deadline = strcmp(state->reason, "DeadlineExceeded") == 0,
-    };
-    (void)snprintf(ret->reason, sizeof(ret->reason), "%s",
-                   state->reason[0] || state->terminated ? state->reason : "Deleted");
-    (void)snprintf(ret->message, sizeof(ret->message), "%s", state->message);
-    return true;
-}
-
 void pod_fail(struct pod *pod, const struct api_fault *fault)
 {
     if (pod->has_failed || pod->has_ended || pod->is_removing)
@@ -144,7 +126,8 @@ static bool is_as_asked(const struct pod *pod, const json_t *object, char *field
            (pod->claimed_config && pod_attest(pod->claimed_config, object, field, size));
 }
 
-bool pod_take_object(struct pod *pod, const json_t *object)
+/* false: it is not as it was asked for, and has failed. */
+static bool take_object(struct pod *pod, const json_t *object)
 {
     char field[100] = "";
     struct api_fault fault;
@@ -200,10 +183,29 @@ static void fail_start(struct pod *pod)
     pod_fail(pod, &fault);
 }
 
+/* false: it has not ended, as far as is known. */
+static bool read_end(const struct pod *pod, struct pod_end *ret)
+{
+    const struct pod_state *state = &pod->state;
+    bool is_over = state->terminated || pod->is_gone || state->phase == POD_FAILED ||
+                   state->phase == POD_SUCCEEDED;
+    if (!is_over)
+        return false;
+    *ret = (struct pod_end){
+        .exit_code = state->terminated ? state->exit_code : -1,
+        .memory_killed = strcmp(state->reason, "OOMKilled") == 0,
+        .deadline = strcmp(state->reason, "DeadlineExceeded") == 0,
+    };
+    (void)snprintf(ret->reason, sizeof(ret->reason), "%s",
+                   state->reason[0] || state->terminated ? state->reason : "Deleted");
+    (void)snprintf(ret->message, sizeof(ret->message), "%s", state->message);
+    return true;
+}
+
 static void tell_end(struct pod *pod)
 {
     struct pod_end end;
-    if (pod->has_ended || pod->has_failed || pod->is_removing || !pod_end(pod, &end))
+    if (pod->has_ended || pod->has_failed || pod->is_removing || !read_end(pod, &end))
         return;
     pod->has_ended = true;
     pod->events->ended(pod->user, &end);
@@ -268,7 +270,7 @@ void pods_take(struct pods *pods, const json_t *object, const struct pod_state *
     pod->is_listed = true;
     if (is_older(state->version, pod->state.version))
         return;
-    if (!is_deleted && !pod->is_removing && !pod_take_object(pod, object))
+    if (!is_deleted && !pod->is_removing && !take_object(pod, object))
         return;
     pod->state = *state;
     if (is_deleted)

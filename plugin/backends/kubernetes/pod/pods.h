@@ -67,8 +67,6 @@ void pod_free(struct pod *pod);
 const char *pod_name(const struct pod *pod);
 /* What the server has last said of it. */
 const struct pod_state *pod_state(const struct pod *pod);
-/* It has ended: *ret is filled. false: not as far as is known. */
-bool pod_end(const struct pod *pod, struct pod_end *ret);
 /* What one that is not ready yet waits for, as a fault for whoever waits no longer. */
 void pod_explain_wait(const struct pod *pod, struct api_fault *ret);
 /* A request about it is under way. */

@@ -55,8 +55,6 @@ void pods_take(struct pods *pods, const json_t *object, const struct pod_state *
                bool is_deleted);
 /* The same without an object. */
 void pod_take_loss(struct pod *pod);
-/* false: it is not as it was asked for, and has failed. */
-bool pod_take_object(struct pod *pod, const json_t *object);
 void pod_fail(struct pod *pod, const struct api_fault *fault);
 /* Of those that are not ready: the cluster does not let us know of them. */
 void pods_fail_waiting(struct pods *pods, const struct api_fault *fault);

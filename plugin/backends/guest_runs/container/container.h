@@ -230,8 +230,6 @@ bool container_tools_take(struct container *container, const struct guest_piece 
 bool container_stream_open(struct container *container);
 /* The provider's connection for it is made. */
 void container_stream_connected(struct container *container);
-/* It is broken, by that fault. */
-void container_stream_break(struct container *container, const struct engine_fault *fault);
 void container_stream_close(struct container *container);
 short container_stream_interest(const struct container *container);
 /* The pipe of its run that it waits for, -1: none. */

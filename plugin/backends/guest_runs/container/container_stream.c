@@ -44,7 +44,8 @@ void container_stream_close(struct container *container)
     stream->over = true;
 }
 
-void container_stream_break(struct container *container, const struct engine_fault *fault)
+/* It is broken, by that fault. */
+static void break_by_fault(struct container *container, const struct engine_fault *fault)
 {
     container_stream_close(container);
     container_fail_engine(container, fault);
@@ -55,7 +56,7 @@ static void break_stream(struct container *container, const char *why)
     struct engine_fault fault;
     engine_fault_set(&fault, FAULT_SILENT, "%s's stream is broken: %s",
                      container->environment->provider->name, why);
-    container_stream_break(container, &fault);
+    break_by_fault(container, &fault);
 }
 
 static bool has_to_send(const struct container *container)
@@ -325,7 +326,7 @@ static void take_piece(struct container *container)
                                                stream->end - stream->begin, &stream->piece, &fault);
     if (taken < 0) {
         stream->piece.length = 0;
-        container_stream_break(container, &fault);
+        break_by_fault(container, &fault);
         return;
     }
     stream->begin += (size_t)taken;

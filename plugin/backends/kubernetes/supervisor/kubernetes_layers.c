@@ -3,6 +3,7 @@
  * backend. */
 #include <stdio.h>
 
+#include "backends/common/run_answer.h"
 #include "backends/kubernetes/supervisor/kubernetes_run.h"
 #include "base/cleanup.h"
 
@@ -46,6 +47,7 @@ bool kubernetes_run_judge(struct run *run, struct isolation_report *report)
         return false;
     }
     note_kernel(run);
+    run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US; /* its pod was waited for apart */
     report->applied = layers_of(run);
     report->outer_uid = kubernetes_run(run)->options.user_namespace ? 0 : POD_USER;
     report->cgroup_has_pids = 0; /* it is the kubelet's, for all pods alike */

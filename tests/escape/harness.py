@@ -86,12 +86,12 @@ class Gateway:
     def counts(self, backend):
         """Descriptors and threads of the gateway and of its backend, and what lies in its home."""
         found = {"home": sorted(str(path) for path in self.home.rglob("*"))}
-        here = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent
+        here = f"{os.path.dirname(os.path.realpath(os.environ['CODE_EXECUTE_SO']))}/"
         programs = {}
-        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        for pid in modes.all_processes():
             with contextlib.suppress(OSError):
-                programs[pid] = pathlib.Path(os.readlink(f"/proc/{pid}/exe"))
-        ours = {pid for pid, program in programs.items() if program.name == backend and here in program.parents}
+                programs[pid] = os.readlink(f"/proc/{pid}/exe")
+        ours = {pid for pid, program in programs.items() if program.startswith(here) and program.rpartition("/")[2] == backend}
         ours -= modes.below(pid for pid in ours if is_of_another(pid, self.process.pid) and not ours & {parent_of(pid)})
         ready = ready_sandboxes(ours)
         for pid in programs:
@@ -100,7 +100,7 @@ class Gateway:
                     role = "gateway" if pid == self.process.pid else backend
                     for kind in ("fd", "task"):
                         found[f"{kind} of {role}"] = found.get(f"{kind} of {role}", 0) + len(os.listdir(f"/proc/{pid}/{kind}"))
-                elif pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[:2] == ["Z", str(self.process.pid)]:
+                elif stat_of(pid) == ("Z", self.process.pid):
                     found["zombies"] = found.get("zombies", 0) + 1
         if ready:
             found[f"fd of {backend}"] -= FDS_OF_READY * len(ready)
@@ -115,9 +115,16 @@ class Gateway:
             self.process.wait()
 
 
+def stat_of(pid):
+    """State and parent of a process."""
+    with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        state, parent = file.read().rpartition(b")")[2].split(None, 2)[:2]
+    return state.decode(), int(parent)
+
+
 def parent_of(pid):
     try:
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        return stat_of(pid)[1]
     except OSError:
         return None
 
@@ -203,10 +210,11 @@ def naive(answer):
 def processes_with(word):
     """Those that have the word in their environment, on the whole machine."""
     found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in modes.all_processes():
         with contextlib.suppress(OSError):
-            if word in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
-                found.append(int(pid))
+            with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+                if word in file.read():
+                    found.append(pid)
     return found
 
 

@@ -326,11 +326,10 @@ def adopt_orphans():
 
 def below(roots):
     """Those processes and all that stem from them."""
-    found, children = set(), {}
-    for pid in all_processes():
+    found, children, wanted = set(), {}, list(roots)
+    for pid in all_processes() if wanted else ():
         with contextlib.suppress(OSError):
             children.setdefault(parent_of(pid), []).append(pid)
-    wanted = list(roots)
     while wanted:
         pid = wanted.pop()
         if pid not in found:

@@ -108,20 +108,21 @@ def test_the_container_has_no_more_than_the_page_says():
                              container).strip(), "true [] false")
 
 
-def node_of_run():
+def node_of_run(run):
     busy = []
 
     def is_one():
         busy[:] = [node for node, runs in usable().items() if runs]
-        return len(busy) == 1
+        return len(busy) == 1 or run.poll() is not None
     until(is_one, "one worker has the run")
+    tap.equal(run.poll(), None, f"its run; workers with one: {busy}")
     return busy[0]
 
 
 def test_a_container_that_is_killed_in_mid_run():
     with stack():
         run = user.begin(3600)
-        node = node_of_run()
+        node = node_of_run(run)
         [container] = containers(node)
         docker(node, "kill", container)
         tap.contains(run.communicate()[1], "worker_lost")

@@ -69,13 +69,14 @@ def two_are_usable():
     return set(pods())
 
 
-def pod_of_run():
+def pod_of_run(run):
     busy = []
 
     def is_one():
         busy[:] = [pod for pod, runs in usable().items() if runs]
-        return len(busy) == 1
+        return len(busy) == 1 or run.poll() is not None
     until(is_one, "one worker has the run")
+    tap.equal(run.poll(), None, f"its run; workers with one: {busy}")
     return busy[0]
 
 
@@ -112,7 +113,7 @@ def test_pods_have_no_more_than_the_standard_restricted():
 def test_a_pod_that_is_killed_in_mid_run():
     before = two_are_usable()
     run = user.begin(3600)
-    pod = pod_of_run()
+    pod = pod_of_run(run)
     kubectl("delete", "pod", *SPACE, pod, "--grace-period=0", "--force")
     tap.contains(run.communicate()[1], "worker_lost")
     tap.true(completed() != pod, "the next call has another")
@@ -123,7 +124,7 @@ def test_a_pod_that_is_killed_in_mid_run():
 def test_a_pod_that_is_told_to_end_lets_its_run_end():
     before = two_are_usable()
     run = user.begin(30)
-    pod = pod_of_run()
+    pod = pod_of_run(run)
     kubectl("delete", "pod", *SPACE, pod, "--wait=false")
     tap.equal((pod in pods(), run.poll()), (False, None), "it is about to end, and its run goes on")
     tap.true(completed() in before - {pod} | set(pods()), "the next call has another")

@@ -154,3 +154,28 @@ void wire_release_fields(const struct wire_field *fields, size_t count, void *st
             strings_wipe_free(TAKE_POINTER(*(char ***)member));
     }
 }
+
+bool wire_write_structure(const struct wire_field *fields, size_t count, const void *structure,
+                          size_t limit, struct wire_bytes *ret)
+{
+    struct wire_writer writer = {.limit = limit};
+    wire_put_fields(&writer, fields, count, structure);
+    if (writer.failed) {
+        free(writer.bytes);
+        return false;
+    }
+    free(ret->bytes);
+    *ret = (struct wire_bytes){writer.bytes, writer.length};
+    return true;
+}
+
+bool wire_read_structure(const struct wire_field *fields, size_t count,
+                         const struct wire_bytes *bytes, void *structure)
+{
+    struct wire_reader reader = {.bytes = bytes->bytes, .length = bytes->length};
+    wire_get_fields(&reader, fields, count, structure);
+    if (!reader.failed && reader.offset == reader.length)
+        return true;
+    wire_release_fields(fields, count, structure);
+    return false;
+}

@@ -72,5 +72,13 @@ void wire_put_fields(struct wire_writer *writer, const struct wire_field *fields
  * read until then are there, to be released. */
 void wire_get_fields(struct wire_reader *reader, const struct wire_field *fields, size_t count,
                      void *structure);
+/* A structure by itself: into *ret, whose bytes before it frees; false when out of memory, or where
+ * it takes more than limit bytes. */
+bool wire_write_structure(const struct wire_field *fields, size_t count, const void *structure,
+                          size_t limit, struct wire_bytes *ret);
+/* Into a structure of zeros. false where the bytes are no such structure, or more than one: nothing
+ * of it is to be released. */
+bool wire_read_structure(const struct wire_field *fields, size_t count,
+                         const struct wire_bytes *bytes, void *structure);
 /* Releases strings and bytes, and wipes the strings of lists; the pointers are NULL then. */
 void wire_release_fields(const struct wire_field *fields, size_t count, void *structure);

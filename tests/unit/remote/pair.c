@@ -172,6 +172,19 @@ void pair_end(struct pair *pair)
     close_fd(TAKE_FD(pair->proxy[1]));
 }
 
+void pair_open(struct pair *pair)
+{
+    *pair = (struct pair){
+        .cut_to_gateway = SIZE_MAX, .cut_to_worker = SIZE_MAX, .open_before = count_descriptors()};
+    pair_begin(pair);
+}
+
+void pair_close(struct pair *pair)
+{
+    pair_end(pair);
+    ck_assert_uint_eq(count_descriptors(), pair->open_before);
+}
+
 /* Some bytes in one direction. */
 static void pass(struct pair *pair, int from, int to, size_t *left)
 {

@@ -39,6 +39,7 @@ struct pair {
     size_t cut_to_worker, cut_to_gateway;
     int proxy[4]; /* its two ends at the gateway's side, and at the worker's; -1: none */
     bool is_cut;
+    size_t open_before; /* descriptors of this process, ahead of pair_open() */
 };
 
 /* What all pairs use, once a process. */
@@ -47,6 +48,9 @@ void pair_teardown(void);
 
 void pair_begin(struct pair *pair);
 void pair_end(struct pair *pair);
+/* The same of one without a proxy, whose end leaves no descriptor open that was not there. */
+void pair_open(struct pair *pair);
+void pair_close(struct pair *pair);
 /* One turn of both ends, and of the proxy; waits at most that long. Links that are over are freed.
  */
 void pair_turn(struct pair *pair, int wait_ms);

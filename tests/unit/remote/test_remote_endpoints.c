@@ -23,7 +23,6 @@
 static struct pair pair;
 static struct test_run run;
 static int *fds;
-static size_t open_before;
 /* Of the broker's. */
 static int stream = -1;
 static struct connection_relay broker;
@@ -36,9 +35,7 @@ static void begin(void)
         .description = "d", .description_length = 1, .endpoints = true};
     char word = 0;
     size_t count = 0;
-    open_before = count_descriptors();
-    pair = (struct pair){.cut_to_gateway = SIZE_MAX, .cut_to_worker = SIZE_MAX};
-    pair_begin(&pair);
+    pair_open(&pair);
     fds = pair.at_worker.fds[run_begin(&pair, &wish, &run)];
     /* At once, as the broker may be told before the sandbox is there. */
     ck_assert_int_eq(channel_receive_fds_now(run.endpoints, &word, 1, &stream, 1, &count), 1);
@@ -52,8 +49,7 @@ static void end(void)
     run_close(&run);
     PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
     close_fd(TAKE_FD(stream));
-    pair_end(&pair);
-    ck_assert_uint_eq(count_descriptors(), open_before);
+    pair_close(&pair);
 }
 
 static bool opened(void *user, int fd)

@@ -23,12 +23,6 @@ static struct pair pair;
 static const struct run_wish wish = {
     .description = "d", .description_length = 1, .results = true, .files = true, .tools = true};
 
-static void begin(void)
-{
-    pair = (struct pair){.cut_to_gateway = SIZE_MAX, .cut_to_worker = SIZE_MAX};
-    pair_begin(&pair);
-}
-
 /* Byte number at of a stream. */
 static unsigned char pattern(size_t at)
 {
@@ -70,7 +64,7 @@ static size_t take(int fd, size_t at, size_t most)
 START_TEST(a_slow_reader_costs_no_memory)
 {
     struct test_run run;
-    begin();
+    pair_open(&pair);
     int *fds = pair.at_worker.fds[run_begin(&pair, &wish, &run)];
     size_t printed = 0;
     size_t taken = 0;
@@ -90,7 +84,7 @@ START_TEST(a_slow_reader_costs_no_memory)
     HOLDS(most < 2 << 20, "%zu bytes", most);
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
-    pair_end(&pair);
+    pair_close(&pair);
 }
 END_TEST
 
@@ -100,7 +94,7 @@ START_TEST(a_run_that_nobody_reads_holds_up_no_other)
     struct test_run blocked;
     struct test_run other;
     char word[8];
-    begin();
+    pair_open(&pair);
     int *fds = pair.at_worker.fds[run_begin(&pair, &wish, &blocked)];
     ck_assert_int_eq(fcntl(fds[RUN_FD_STDOUT], F_SETFL, O_NONBLOCK), 0);
     size_t stuck = 0;
@@ -136,7 +130,7 @@ START_TEST(a_run_that_nobody_reads_holds_up_no_other)
     close_all(others, RUN_FD_COUNT);
     run_close(&blocked);
     run_close(&other);
-    pair_end(&pair);
+    pair_close(&pair);
 }
 END_TEST
 
@@ -191,19 +185,19 @@ static void check_order(int round, int word_place, size_t waited)
 
 START_TEST(an_event_is_behind_all_that_was_printed)
 {
-    begin();
+    pair_open(&pair);
     for (int i = 0; i < 200; i++)
         check_order(i, RUN_FD_EVENTS, 3); /* files have an end of their own */
-    pair_end(&pair);
+    pair_close(&pair);
 }
 END_TEST
 
 START_TEST(a_result_is_behind_all_that_was_printed)
 {
-    begin();
+    pair_open(&pair);
     for (int i = 0; i < 200; i++)
         check_order(i, RUN_FD_RESULTS, 2);
-    pair_end(&pair);
+    pair_close(&pair);
 }
 END_TEST
 
@@ -219,13 +213,13 @@ START_TEST(a_large_file_goes_over_whole)
         bytes[i] = pattern(i);
     large.input = bytes;
     large.input_length = length;
-    begin();
+    pair_open(&pair);
     int *fds = pair.at_worker.fds[run_begin(&pair, &large, &run)];
     ck_assert_int_eq(pread(fds[RUN_FD_STDIN], copy, length, 0), (ssize_t)length);
     HOLDS(memcmp(bytes, copy, length) == 0, "other bytes");
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
-    pair_end(&pair);
+    pair_close(&pair);
     free(bytes);
     free(copy);
 }
@@ -235,7 +229,7 @@ START_TEST(answers_that_nobody_takes_wait_at_the_gateway)
 {
     struct test_run run;
     const size_t total = (size_t)4 << 20;
-    begin();
+    pair_open(&pair);
     int *fds = pair.at_worker.fds[run_begin(&pair, &wish, &run)];
     ck_assert_int_eq(fcntl(run.tools, F_SETFL, O_NONBLOCK), 0);
     ck_assert_int_eq(fcntl(fds[RUN_FD_TOOLS], F_SETFL, O_NONBLOCK), 0);
@@ -253,14 +247,14 @@ START_TEST(answers_that_nobody_takes_wait_at_the_gateway)
     }
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
-    pair_end(&pair);
+    pair_close(&pair);
 }
 END_TEST
 
 START_TEST(many_runs_share_a_connection)
 {
     struct test_run runs[50];
-    begin();
+    pair_open(&pair);
     for (size_t i = 0; i < COUNT_OF(runs); i++)
         ck_assert_uint_eq(run_begin(&pair, &wish, &runs[i]), i);
     for (size_t i = 0; i < COUNT_OF(runs); i++) {
@@ -281,7 +275,7 @@ START_TEST(many_runs_share_a_connection)
     }
     PAIR_UNTIL(&pair,
                pair.at_gateway.ends == COUNT_OF(runs) && pair.at_worker.ends == COUNT_OF(runs));
-    pair_end(&pair);
+    pair_close(&pair);
 }
 END_TEST
 

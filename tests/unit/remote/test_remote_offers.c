@@ -14,20 +14,6 @@
 #include "tap_suite.h"
 
 static struct pair pair;
-static size_t open_before;
-
-static void begin(void)
-{
-    open_before = count_descriptors();
-    pair = (struct pair){.cut_to_gateway = SIZE_MAX, .cut_to_worker = SIZE_MAX};
-    pair_begin(&pair);
-}
-
-static void end(void)
-{
-    pair_end(&pair);
-    ck_assert_uint_eq(count_descriptors(), open_before);
-}
 
 static const struct run_wish plain = {.description = "what to run", .description_length = 11};
 
@@ -56,7 +42,7 @@ START_TEST(the_worker_may_refuse_a_description)
 {
     struct test_run run;
     int fds[RUN_FD_COUNT];
-    begin();
+    pair_open(&pair);
     pair.describe = refuse;
     run.channel = pair_accept(&pair);
     run_make(&plain, &run, fds);
@@ -72,7 +58,7 @@ START_TEST(the_worker_may_refuse_a_description)
     int *others = at_worker(run_begin(&pair, &plain, &run));
     close_all(others, RUN_FD_COUNT);
     run_close(&run);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
@@ -81,7 +67,7 @@ START_TEST(offers_are_refused_and_withdrawn)
     const struct remote_offer offer = {.wall_ms = 1};
     const struct remote_answer busy = {
         .verdict = REMOTE_BUSY, .retry_after_ms = 5, .reason = "full\n", .remedy = "wait"};
-    begin();
+    pair_open(&pair);
     PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
     uint32_t first = link_offer(pair.gateway, &offer);
     PAIR_UNTIL(&pair, pair.at_worker.offers == 1);
@@ -110,7 +96,7 @@ START_TEST(offers_are_refused_and_withdrawn)
     run_make(&plain, &run, fds);
     ck_assert(!link_send_run(pair.gateway, fourth, fds));
     run_close(&run);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
@@ -125,7 +111,7 @@ START_TEST(a_run_that_meets_its_end_on_the_way)
                                   .endpoints = true};
     struct test_run run;
     int fds[RUN_FD_COUNT];
-    begin();
+    pair_open(&pair);
     for (size_t i = 1; i <= 3; i++) {
         const char order = CONTROL_RUN;
         uint32_t channel = pair_accept(&pair);
@@ -146,14 +132,14 @@ START_TEST(a_run_that_meets_its_end_on_the_way)
     int *given = at_worker(run_begin(&pair, &plain, &run));
     close_all(given, RUN_FD_COUNT);
     run_close(&run);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
 START_TEST(capacity_and_drain_are_told)
 {
     const struct remote_offer offer = {.wall_ms = 1};
-    begin();
+    pair_open(&pair);
     PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
     for (uint32_t i = 1; i <= 20; i++)
         link_send_capacity(pair.worker, &(struct remote_capacity){.runs = i, .slots = 20});
@@ -162,14 +148,14 @@ START_TEST(capacity_and_drain_are_told)
     link_send_drain(pair.worker);
     PAIR_UNTIL(&pair, pair.at_gateway.draining);
     ck_assert_uint_eq(link_offer(pair.gateway, &offer), 0);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
 START_TEST(a_reason_goes_with_the_end)
 {
     struct test_run run;
-    begin();
+    pair_open(&pair);
     int *fds = at_worker(run_begin(&pair, &plain, &run));
     link_close(pair.worker, "the worker has had enough");
     PAIR_UNTIL(&pair, !pair.worker && !pair.gateway);
@@ -180,7 +166,7 @@ START_TEST(a_reason_goes_with_the_end)
     ends(&pair, fds[RUN_FD_EVENTS]);
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 

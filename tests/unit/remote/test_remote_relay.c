@@ -19,20 +19,6 @@
 #include "tap_suite.h"
 
 static struct pair pair;
-static size_t open_before;
-
-static void begin(void)
-{
-    open_before = count_descriptors();
-    pair = (struct pair){.cut_to_gateway = SIZE_MAX, .cut_to_worker = SIZE_MAX};
-    pair_begin(&pair);
-}
-
-static void end(void)
-{
-    pair_end(&pair);
-    ck_assert_uint_eq(count_descriptors(), open_before);
-}
 
 static const struct run_wish plain = {.description = "what to run", .description_length = 11};
 
@@ -62,7 +48,7 @@ static void reads_file(int fd, const char *expected)
 
 START_TEST(both_sides_greet)
 {
-    begin();
+    pair_open(&pair);
     PAIR_UNTIL(&pair, pair.at_gateway.ready && pair.at_worker.ready);
     ck_assert_str_eq(pair.at_gateway.hello.name, "w");
     ck_assert_str_eq(pair.at_gateway.hello.mode, "process");
@@ -70,7 +56,7 @@ START_TEST(both_sides_greet)
     ck_assert_str_eq(pair.at_worker.hello.name, "g");
     ck_assert_str_eq(link_peer_name(pair.gateway), "worker.test");
     ck_assert_str_eq(link_peer_name(pair.worker), "gateway.test");
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
@@ -84,7 +70,7 @@ START_TEST(a_run_has_all_its_descriptors)
                                   .results = true,
                                   .files = true,
                                   .tools = true};
-    begin();
+    pair_open(&pair);
     int *fds = at_worker(run_begin(&pair, &wish, &run));
     reads_file(fds[RUN_FD_DESCRIPTION], "what to run");
     reads_file(fds[RUN_FD_STDIN], "input");
@@ -114,7 +100,7 @@ START_TEST(a_run_has_all_its_descriptors)
     run_close(&run);
     PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
     ck_assert_uint_eq(pair.at_gateway.ended[0], run.channel);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
@@ -122,7 +108,7 @@ START_TEST(what_the_plugin_closes_is_closed)
 {
     struct test_run run;
     const struct run_wish wish = {.description = "d", .description_length = 1, .tools = true};
-    begin();
+    pair_open(&pair);
     int *fds = at_worker(run_begin(&pair, &wish, &run));
     run_close(&run);
     ends(&pair, fds[RUN_FD_EVENTS]);
@@ -131,7 +117,7 @@ START_TEST(what_the_plugin_closes_is_closed)
     ck_assert_int_eq(errno, EPIPE);
     close_all(fds, RUN_FD_COUNT);
     PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
@@ -160,7 +146,7 @@ START_TEST(input_files_come_in_their_order)
     struct test_run run;
     const struct run_wish wish = {.description = "d", .description_length = 1, .inputs = true};
     char text[FILE_TEXT];
-    begin();
+    pair_open(&pair);
     int *fds = at_worker(run_begin(&pair, &wish, &run));
     for (int i = 0; i < 300; i++) {
         const char order = CONTROL_RUN;
@@ -185,7 +171,7 @@ START_TEST(input_files_come_in_their_order)
     ends(&pair, fds[RUN_FD_INPUTS]);
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
@@ -264,7 +250,7 @@ START_TEST(cells_go_through_the_socket_of_the_input)
 {
     struct test_run run;
     const struct run_wish wish = {.description = "d", .description_length = 1, .session = true};
-    begin();
+    pair_open(&pair);
     int *fds = at_worker(run_begin(&pair, &wish, &run));
     for (int i = 0; i < 20; i++) {
         run_whole_cell(run.cells, fds[RUN_FD_STDIN]);
@@ -297,7 +283,7 @@ START_TEST(cells_go_through_the_socket_of_the_input)
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
     PAIR_UNTIL(&pair, pair.at_gateway.ends == 1 && pair.at_worker.ends == 1);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 
@@ -314,13 +300,13 @@ static bool replace(unsigned char **bytes, size_t *length)
 START_TEST(the_worker_may_replace_a_description)
 {
     struct test_run run;
-    begin();
+    pair_open(&pair);
     pair.describe = replace;
     int *fds = at_worker(run_begin(&pair, &plain, &run));
     reads_file(fds[RUN_FD_DESCRIPTION], "another");
     close_all(fds, RUN_FD_COUNT);
     run_close(&run);
-    end();
+    pair_close(&pair);
 }
 END_TEST
 

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/ascii.h"
@@ -31,26 +30,16 @@ static const struct wire_field option_fields[] = {
 
 bool remote_options_write(const struct remote_options *options, struct wire_bytes *ret)
 {
-    struct wire_writer writer = {.limit = RUN_OPTIONS_LIMIT};
-    wire_put_fields(&writer, option_fields, COUNT_OF(option_fields), options);
-    if (writer.failed) {
-        free(writer.bytes);
-        return false;
-    }
-    free(ret->bytes);
-    *ret = (struct wire_bytes){writer.bytes, writer.length};
-    return true;
+    return wire_write_structure(option_fields, COUNT_OF(option_fields), options, RUN_OPTIONS_LIMIT,
+                                ret);
 }
 
 bool remote_options_read(const struct wire_bytes *bytes, struct remote_options *ret)
 {
-    struct wire_reader reader = {.bytes = bytes->bytes, .length = bytes->length};
-    CLEANUP(remote_options_clear) struct remote_options options = {.workers = NULL};
-    wire_get_fields(&reader, option_fields, COUNT_OF(option_fields), &options);
-    if (reader.failed || reader.offset != reader.length)
+    struct remote_options options = {.workers = NULL};
+    if (!wire_read_structure(option_fields, COUNT_OF(option_fields), bytes, &options))
         return false;
     *ret = options;
-    options = (struct remote_options){.workers = NULL};
     return true;
 }
 

@@ -161,5 +161,5 @@ int main(void)
     tcase_add_test(cases[0], more_workers_than_there_may_be);
     tcase_add_test(cases[0], details_come_back);
     tcase_add_test(cases[0], parts_come_back);
-    return run_suite("remote options", cases, sizeof(cases) / sizeof(*cases));
+    return run_suite("remote options", cases, COUNT_OF(cases));
 }

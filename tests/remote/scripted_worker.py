@@ -329,6 +329,15 @@ def backend_of_gateway():
     return None
 
 
+def need_backend():
+    """Its pid. A backend is not dumpable, so that only root finds it."""
+    if os.geteuid() != 0:
+        raise tap.Skip("only root sees the gateway's backend")
+    pid = backend_of_gateway()
+    tap.true(pid, "the gateway has no backend of mode remote")
+    return pid
+
+
 def await_program(worker):
     tap.true(tap.within(worker.programs, PATIENCE), "no run has come")
     return worker.programs()[-1]

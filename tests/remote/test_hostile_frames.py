@@ -3,11 +3,12 @@
 ends with an error of its own, nothing of the gateway's grows, and the next call goes on. tests/remote/scripted_worker.py is the worker;
 what it does unless told otherwise is the control."""
 import os
+import pathlib
 import struct
 
 import tap
 from remote_gateway import FILES, Call, call, completed, gateway
-from scripted_worker import AT, PROGRAM, STARTED_WELL, Script, ScriptedWorker, await_program, backend_of_gateway, hello, resident_bytes
+from scripted_worker import AT, PROGRAM, STARTED_WELL, Script, ScriptedWorker, await_program, hello, need_backend, resident_bytes
 from workers import (ANSWER, BUSY, BYE, CAPACITY, CONTENT, DATA, DATAGRAM, DRAIN, END, HELLO, OFFER, OUTPUT, PATIENCE, PING, PONG, RESET, TAKEN, WINDOW, WORKER,
                      protocol_version, text)
 
@@ -195,6 +196,8 @@ def test_nothing_of_the_gateways_grows():
         run.connection.send(99, 1, os.urandom(60000))
     with scripted() as worker, gateway((worker, WORKER)):
         completed("1")
+        if int(pathlib.Path(f"/proc/{need_backend()}/statm").read_text().split()[0]) > 1 << 28:  # pages: no other program has a terabyte
+            raise tap.Skip("a sanitizer's own memory would be measured")
         measured = []
         for i in range(60):
             worker.script = Script(program=program)
@@ -202,7 +205,7 @@ def test_nothing_of_the_gateways_grows():
             worker.script = Script()
             tap.within(lambda: call("1")[1]["stdout"] == "honest\n", PATIENCE)
             if i in (10, 59):
-                measured.append(resident_bytes(backend_of_gateway()))
+                measured.append(resident_bytes(need_backend()))
         tap.true(measured[1] - measured[0] < 4 * MIB, f"from {measured[0]} to {measured[1]} bytes")
 
 

@@ -7,7 +7,7 @@ import signal
 
 import tap
 from remote_gateway import FILES, a_worker, call, gateway
-from scripted_worker import AT, STARTED_WELL, Gone, Script, ScriptedWorker, backend_of_gateway
+from scripted_worker import AT, STARTED_WELL, Gone, Script, ScriptedWorker, backend_of_gateway, need_backend
 from workers import PATIENCE, WORKER, Closed, Link
 
 LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
@@ -77,6 +77,7 @@ def test_a_worker_dies_behind_each_frame():
 def test_the_gateways_backend_dies_behind_each_frame():
     with scripted() as worker, gateway((worker, WORKER)):
         call("1")
+        need_backend()
 
         def die(connection):
             pid = backend_of_gateway()

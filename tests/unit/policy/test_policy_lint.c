@@ -25,9 +25,6 @@ static struct policy *load(const char *patch)
     return policy;
 }
 
-#define HASH_1 "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
-#define HASH_2 "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35" /* 2 */
-
 #define QUIET "\"require\":[\"cgroup\"]"
 #define WORKERS(mode)                                                                              \
     "\"modes\":{\"default\":\"remote\",\"allowed\":[\"remote\"]},\"remote\":{\"mode\":\"" mode     \

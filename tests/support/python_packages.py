@@ -14,6 +14,8 @@ UNREACHABLE = ("Failed to establish a new connection", "Temporary failure in nam
                "Network is unreachable", "No route to host", "Connection refused", "Connection reset", "timed out", "SSLError",
                "CERTIFICATE_VERIFY_FAILED", "ProxyError")
 
+OWN = ("LD_PRELOAD", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")  # variables of a test that are not for other programs
+
 
 class Unavailable(Exception):
     """There are no libraries here; the text says why."""
@@ -21,7 +23,7 @@ class Unavailable(Exception):
 
 def run(*command):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False,
-                          env={name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")})
+                          env={name: value for name, value in os.environ.items() if name not in OWN})
     if done.returncode == 0:
         return done.stdout
     message = done.stdout + done.stderr
@@ -54,8 +56,8 @@ def install(listed, build, modules=None):
         shutil.rmtree(target, ignore_errors=True)
         try:
             run(PYTHON, "-m", "venv", "--without-pip", target)
-            run(PYTHON, "-m", "pip", "--python", target / "bin/python", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir",
-                "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20", *(["--no-compile"] if modules else []),
+            run(PYTHON, "-m", "pip", "--python", target / "bin/python", "install", "--quiet", "--disable-pip-version-check",
+                "--no-cache-dir", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20", *(["--no-compile"] if modules else []),
                 "--requirement", listed)
             if modules:
                 run(target / "bin/python", "-c", f"import {', '.join(modules)}")

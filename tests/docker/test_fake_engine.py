@@ -240,10 +240,10 @@ def test_start_that_drips_ends():
 
 @slow
 def test_a_trial_without_a_reported_end_is_refused():
-    for options in ({"endless": 1}, {"flood": 1}):
+    for options, cause in (({"endless": 1}, "wall_timeout"), ({"flood": 1}, "output_limit")):
         with FakeEngine(socket_path, **options) as engine:
             use_engine()
-            refused(*timed(), "backend_failed", "the trial of the sandbox did not end by itself: wall_timeout")
+            refused(*timed(), "backend_failed", f"the trial of the sandbox did not end by itself: {cause}")
             engine.flood = engine.endless = 0
             lift(engine)
             provider.reset()

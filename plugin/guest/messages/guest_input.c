@@ -40,7 +40,7 @@ size_t input_take_some(void *bytes, size_t length)
 /* containerd begins to pass on input and then to listen for output, so a moment passes between. */
 bool input_await_call(void)
 {
-    static const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    static const struct timespec moment = {.tv_nsec = 20000000};
     char call;
     (void)input_take_some(&call, sizeof(call));
     (void)nanosleep(&moment, NULL);

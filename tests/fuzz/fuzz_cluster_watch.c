@@ -2,7 +2,7 @@
 /* One line of a watch, and a pod in it: what is taken of it fits, is printable, and can stand in
  * the path of a request; the pod that was asked for is the only one that passes for it. And the
  * same bytes as a kubeconfig. */
-#include "backends/kubernetes/api/block_text.h"
+#include "backends/kubernetes/api/yaml_document.h"
 #include "backends/kubernetes/pod/pod_config.h"
 #include "backends/kubernetes/pod/pod_state.h"
 #include "fuzz.h"
@@ -65,21 +65,41 @@ static void check_line(const char *text, size_t length)
     check_attest(object);
 }
 
-static void check_blocks(const char *text, size_t length)
+/* Returns how many nodes there are, keys too. */
+static unsigned int check_value(json_t *value, unsigned int depth)
 {
+    unsigned int nodes = 1;
+    const char *key;
+    json_t *member;
+    size_t i;
+    MUST(depth <= YAML_DOCUMENT_DEPTH + 1 && !json_is_number(value));
+    MUST(!json_is_string(value) || strlen(json_string_value(value)) == json_string_length(value));
+    json_object_foreach(value, key, member) nodes += 1 + check_value(member, depth + 1);
+    json_array_foreach(value, i, member) nodes += check_value(member, depth + 1);
+    return nodes;
+}
+
+/* For YAML a line ends with a character that has one of these bytes, in UTF-8 or UTF-16. The end is
+ * a line of its own. */
+static void check_document(const char *text, size_t length)
+{
+    static const char ends[] = {'\n', '\r', '\x85', '\xa8', '\xa9', '(', ')'};
     size_t line = 0;
-    json_auto_t *json = block_text_read(text, length, &line);
-    size_t lines = 1;
+    json_auto_t *json = yaml_document_read(text, length, &line);
+    size_t lines = 2;
     for (size_t i = 0; i < length; i++)
-        lines += text[i] == '\n';
-    MUST(json || line <= lines);
+        lines += memchr(ends, text[i], sizeof(ends)) != NULL;
+    if (json)
+        MUST(check_value(json, 1) <= YAML_DOCUMENT_NODES);
+    else
+        MUST(line >= 1 && line <= lines);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *exact = fuzz_exact(data, size);
     check_line((const char *)exact, size);
-    check_blocks((const char *)exact, size);
+    check_document((const char *)exact, size);
     free(exact);
     return 0;
 }

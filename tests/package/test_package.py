@@ -43,7 +43,7 @@ toolhost = root / "usr" / "bin" / "toolhost"
 
 def test_it_depends_on_the_libraries_it_links():
     fields = made("dpkg-deb", "--field", package, "Depends")
-    for library in ("libc6", "libjansson4", "libseccomp2", "libcurl4", "libmd0", "libarchive13"):
+    for library in ("libc6", "libjansson4", "libseccomp2", "libcurl4", "libmd0", "libarchive13", "libyaml-0-2"):
         tap.contains(fields, library)
 
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/kubernetes/api/api_server.h"
-#include "backends/kubernetes/api/block_text.h"
+#include "backends/kubernetes/api/yaml_document.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 
@@ -182,65 +182,79 @@ START_TEST(a_certificate_needs_its_key)
 }
 END_TEST
 
-START_TEST(what_yaml_has_beyond_is_refused_by_its_line)
+START_TEST(what_two_could_read_differently_is_refused_by_its_line)
 {
     static const struct {
         const char *text;
         size_t line;
     } rows[] = {
         {"", 1},
-        {"# nothing\n", 1},
+        {"# nothing\n", 2},
         {"a: &x 1\n", 1},
+        {"a: &x {b: c}\n", 1},
+        {"&x a: b\n", 1},
+        {"a:\n- &x [b]\n", 2},
         {"b: 1\na: *x\n", 2},
         {"a: !!str b\n", 1},
-        {"a: |\n  text\n", 1},
-        {"a: >-\n  text\n", 1},
-        {"a: {b: c}\n", 1},
-        {"a: [1]\n", 1},
-        {"a: b\n  c\n", 2},
+        {"b: c\na: !x {}\n", 2},
+        {"a: ! []\n", 1},
+        {"<<: {a: b}\n", 1},
+        {"a: 'b\n", 2},
+        {"a: \"\\0\"\n", 1},
+        {"a: \"\\ud800\"\n", 1},
+        {"a: 1\nb: 3\n\"a\": 2\n", 3},
+        {"{\"a\": 1,\n\"a\": 2}", 2},
+        {"true: a\n", 1},
+        {"[a]: b\n", 1},
         {"a: b: c\n", 1},
-        {"a: 'b\n", 1},
-        {"a: \"\\x41\"\n", 1},
-        {"a: 1\na: 2\n", 2},
         {"a: 1\n b: 2\n", 2},
         {"a:\n  b: 1\n c: 2\n", 3},
-        {"- - a\n", 1},
-        {"\ta: 1\n", 1},
-        {"a: 1\n---\nb: 2\n", 2},
-        {"a: 1\n- b\n", 2},
         {"a: \"b\"c\n", 1},
-        {"{\"a\": 1, \"a\": 2}", 1},
+        {"\ta: 1\n", 1},
+        {"a: 1\n- b\n", 2},
+        {"a: 1\n---\nb: 2\n", 2},
+        {"a: 1\n...\n%YAML 1.1\n---\n", 3},
+        {"a: b\nc: \x01\n", 2},
+        {"a: b\n\nc: \xff\n", 3},
+        {"{\"a\": 1", 2},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         size_t line = 0;
-        json_auto_t *json = block_text_read(rows[i].text, strlen(rows[i].text), &line);
+        json_auto_t *json = yaml_document_read(rows[i].text, strlen(rows[i].text), &line);
         ck_assert_msg(!json, "%s", rows[i].text);
         ck_assert_msg(line == rows[i].line, "%s: line %zu", rows[i].text, line);
     }
 }
 END_TEST
 
-START_TEST(blocks_are_read)
+START_TEST(values_have_the_types_of_json)
 {
     static const struct {
         const char *text;
         const char *json;
     } rows[] = {
         {"a: 1\n", "{\"a\": \"1\"}"},
-        {"a:\nb: ~\nc: null # x\nd: true\n",
-         "{\"a\": null, \"b\": null, \"c\": null, \"d\": true}"},
+        {"a:\nb: ~\nc: null # x\nd: true\ne: \"\"\nf: 'true'\ng: True\n",
+         "{\"a\": null, \"b\": null, \"c\": null, \"d\": true, \"e\": \"\", \"f\": \"true\", "
+         "\"g\": \"True\"}"},
         {"a:\n- b\n- c: d\n  e: f\n- g\nh: i",
          "{\"a\": [\"b\", {\"c\": \"d\", \"e\": \"f\"}, \"g\"], \"h\": \"i\"}"},
         {"a:\n  - b\n  -\n    c: d\n", "{\"a\": [\"b\", {\"c\": \"d\"}]}"},
         {"a: b # c\nd: e#f\ng: 'h: # i'\n", "{\"a\": \"b\", \"d\": \"e#f\", \"g\": \"h: # i\"}"},
-        {"a: \"b\\n\\\"c\\\"\" # d\r\n\r\ne: x:y\r\n",
-         "{\"a\": \"b\\n\\\"c\\\"\", \"e\": \"x:y\"}"},
-        {"- a\n- \"b: c\"\n", "[\"a\", \"b: c\"]"},
+        {"a: \"b\\n\\\"c\\\"\\x41\" # d\r\n\r\ne: x:y\r\n",
+         "{\"a\": \"b\\n\\\"c\\\"A\", \"e\": \"x:y\"}"},
+        {"- a\n- \"b: c\"\n- - d\n", "[\"a\", \"b: c\", [\"d\"]]"},
         {"\"a: b\": c\n", "{\"a: b\": \"c\"}"},
+        {"\xef\xbb\xbf---\na: b\n...\n", "{\"a\": \"b\"}"},
+        {"a: {b: c, d: [e, {}, []]}\n", "{\"a\": {\"b\": \"c\", \"d\": [\"e\", {}, []]}}"},
+        {"a: |\n  b\n  c\nd: >-\n  e\n  f\ng: h\n  i\n",
+         "{\"a\": \"b\\nc\\n\", \"d\": \"e f\", \"g\": \"h i\"}"},
+        {"{\"a\":1,\n\t\"b\":[false,null,\"\\/\\u00e9\"]}",
+         "{\"a\": \"1\", \"b\": [false, null, \"/\\u00e9\"]}"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         size_t line = 0;
-        json_auto_t *read = block_text_read(rows[i].text, strlen(rows[i].text), &line);
+        json_auto_t *read = yaml_document_read(rows[i].text, strlen(rows[i].text), &line);
         json_auto_t *expected = json_loads(rows[i].json, 0, NULL);
         ck_assert_ptr_nonnull(expected);
         ck_assert_msg(json_equal(read, expected), "%s: line %zu", rows[i].text, line);
@@ -248,14 +262,36 @@ START_TEST(blocks_are_read)
 }
 END_TEST
 
+static bool is_read(const char *text, size_t length)
+{
+    size_t line = 0;
+    json_auto_t *read = yaml_document_read(text, length, &line);
+    ck_assert(read || line == 1);
+    return read != NULL;
+}
+
 START_TEST(depth_has_an_end)
 {
-    char text[4096] = "";
-    size_t length = 0;
-    size_t line;
-    for (int i = 0; i < 40; i++)
-        length += (size_t)sprintf(text + length, "%*sa:\n", i, "");
-    ck_assert_ptr_null(block_text_read(text, length, &line));
+    char text[2 * YAML_DOCUMENT_DEPTH + 2];
+    for (size_t i = 0; i <= YAML_DOCUMENT_DEPTH; i++) {
+        text[i] = '[';
+        text[2 * YAML_DOCUMENT_DEPTH + 1 - i] = ']';
+    }
+    ck_assert(!is_read(text, sizeof(text)));
+    ck_assert(is_read(text + 1, sizeof(text) - 2));
+}
+END_TEST
+
+START_TEST(the_number_of_nodes_has_an_end)
+{
+    static char text[2 * YAML_DOCUMENT_NODES + 1];
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = ",a"[i % 2];
+    text[0] = '[';
+    text[sizeof(text) - 1] = ']';
+    ck_assert(!is_read(text, sizeof(text)));
+    text[sizeof(text) - 3] = ']';
+    ck_assert(is_read(text, sizeof(text) - 2));
 }
 END_TEST
 
@@ -283,9 +319,10 @@ int main(void)
     tcase_add_test(cases, programs_that_log_in_are_refused_by_name);
     tcase_add_test(cases, a_server_that_cannot_be_trusted_is_refused);
     tcase_add_test(cases, a_certificate_needs_its_key);
-    tcase_add_test(cases, what_yaml_has_beyond_is_refused_by_its_line);
-    tcase_add_test(cases, blocks_are_read);
+    tcase_add_test(cases, what_two_could_read_differently_is_refused_by_its_line);
+    tcase_add_test(cases, values_have_the_types_of_json);
     tcase_add_test(cases, depth_has_an_end);
+    tcase_add_test(cases, the_number_of_nodes_has_an_end);
     tcase_add_test(cases, a_token_is_one_line);
     return run_suite("kubeconfig", &cases, 1);
 }

@@ -34,8 +34,8 @@ struct api_server {
 /* Starts all zero; to be cleared in either case. */
 bool api_server_find(const struct kubernetes_options *options, struct api_server *ret,
                      struct api_fault *fault);
-/* What that kubeconfig (YAML as kubectl writes it, or JSON) says, without opening what it names but
- * by the function that reads files, which returns a new text, or NULL with the fault. Pure code. */
+/* What that kubeconfig (YAML or JSON) says, without opening what it names but by the function that
+ * reads files, which returns a new text, or NULL with the fault. Pure code. */
 typedef char *api_read_file(const char *path, size_t limit, struct api_fault *fault);
 bool kubeconfig_read(const char *text, size_t length, const struct kubernetes_options *options,
                      const char *path, api_read_file *read_file, struct api_server *ret,

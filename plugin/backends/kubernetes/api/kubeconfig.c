@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "backends/kubernetes/api/api_server.h"
-#include "backends/kubernetes/api/block_text.h"
+#include "backends/kubernetes/api/yaml_document.h"
 #include "base/base64.h"
 #include "base/cleanup.h"
 
@@ -237,7 +237,7 @@ bool kubeconfig_read(const char *text, size_t length, const struct kubernetes_op
 {
     const struct source source = {path, read_file, fault};
     size_t line = 0;
-    json_auto_t *config = block_text_read(text, length, &line);
+    json_auto_t *config = yaml_document_read(text, length, &line);
     if (!json_is_object(config))
         return api_fault_set(fault, API_PROBLEM_CONFIGURATION,
                              "line %zu of %.150s is not understood", line, path);

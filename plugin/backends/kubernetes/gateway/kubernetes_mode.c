@@ -74,8 +74,9 @@ const struct sandbox_mode_row kubernetes_mode = {
     .program = "code-execute-kubernetes",
     .program_is_missing = "kubernetes is not available: this installation has no kubernetes "
                           "backend (code-execute-kubernetes is not next to code_execute.so)",
-    .program_remedy = "build or install code-execute with libcurl, or where the policy allows it "
-                      "set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically",
+    .program_remedy = "build or install code-execute with libcurl and libyaml, or where the policy "
+                      "allows it set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen "
+                      "automatically",
     .machine = "the cluster's nodes",
     .grace_ms = 30000, /* until a node that does not confirm a pod's end counts as silent */
     .isolation = RUN_ISOLATION_SANDBOX,

@@ -51,15 +51,18 @@ def host(**how):
 
 
 def test_a_worker_without_namespaces():
-    with unprivileged_worker() as worker, gateway_for(worker, "unprivileged", capabilities=rights_in_policy()):
+    kept = {"max_total": 4, "checkpoints": 2}
+    with unprivileged_worker() as worker, gateway_for(worker, "unprivileged", capabilities=rights_in_policy(), sessions=kept):
         result = completed("print(6 * 7)", host())
         details, applied = result["isolation"]["details"], set(result["isolation"]["applied"])
         tap.equal((result["stdout"], details["attested_by"], details["worker_mode"]), ("42\n", WORKER, "unprivileged"), details)
         tap.true(UNPRIVILEGED <= applied and not NAMESPACES & applied, applied)
         tap.true(set(result["isolation"]["missing"]) >= NAMESPACES, result["isolation"])
         first = completed("x = 41", host(), session="new")
-        again = completed("print(x + 1)", host(), session=first["session"]["id"])
-        tap.equal(again["stdout"], "42\n")
+        again = completed("x += 1\nprint(x)", host(), session=first["session"]["id"])
+        tap.equal((again["stdout"], again["session"]["checkpoint"]), ("42\n", "taken"))
+        undone = completed("print(x)", host(), session=first["session"]["id"], session_action="undo")
+        tap.equal(undone["stdout"], "41\n", "what was there before the last cell")
         completed("0", host(), session=first["session"]["id"], session_action="end")
 
 

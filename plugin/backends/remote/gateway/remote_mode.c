@@ -270,6 +270,7 @@ static const struct sandbox_mode_row unprivileged_workers = {
     .mandatory_layers = LAYERS_UNPRIVILEGED,
     .possible_layers = LAYERS_UNPRIVILEGED_POSSIBLE,
     .needs = CAPABILITY_MODE_UNPRIVILEGED,
+    .keeps_checkpoints = true,
     .no_endpoints = "without namespaces a sandbox holds ports, not addresses",
 };
 

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * approval and call_registry with answers, timeouts, cancellations and shutdowns at the same time:
- * whoever was told that an answer counts is right, and nothing is used twice. Threads of this test
- * are the gateway's; to be run with -Db_sanitize=thread as well.
+ * approval with answers, timeouts, cancellations and shutdowns at the same time: whoever was told
+ * that an answer counts is right, and nothing is used twice. Threads of this test are the
+ * gateway's; to be run with -Db_sanitize=thread as well.
  */
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "approval/approval.h"
-#include "base/cleanup.h"
 #include "call/call_registry.h"
 #include "tap_suite.h"
 
@@ -429,120 +426,23 @@ START_TEST(grants_that_stand_stop_nobody)
 }
 END_TEST
 
-static bool is_readable(int fd)
-{
-    struct pollfd entry = {.fd = fd, .events = POLLIN};
-    return poll(&entry, 1, 0) == 1;
-}
-
-START_TEST(the_registry_counts_and_finds)
-{
-    struct error error;
-    struct registered_call calls[3];
-    ck_assert(call_register(&calls[0], 5, &error) && call_register(&calls[1], 5, &error) &&
-              call_register(&calls[2], 0, &error));
-    ck_assert_uint_eq(call_count(), 3);
-    ck_assert(!call_cancel(0) && !call_cancel(6));
-    ck_assert(call_cancel(5) && call_cancel(5));
-    for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(atomic_load(&calls[i].cancelled), i < 2);
-        ck_assert_int_eq(is_readable(calls[i].cancel_fd), i < 2);
-        call_unregister(&calls[i]);
-        call_unregister(&calls[i]); /* once more is harmless */
-    }
-    ck_assert_uint_eq(call_count(), 0);
-}
-END_TEST
-
-START_TEST(no_descriptor_no_call)
-{
-    struct error error;
-    struct registered_call call;
-    struct rlimit before;
-    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    bool registered = call_register(&call, 5, &error);
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-    ck_assert(!registered);
-    ck_assert_int_eq(error.code, ERROR_INTERNAL);
-    ck_assert_uint_eq(call_count(), 0);
-    call_unregister(&call);
-}
-END_TEST
-
-START_TEST(no_call_enters_during_a_shutdown)
-{
-    struct error error;
-    struct registered_call call;
-    call_cancel_all_and_wait();
-    ck_assert(!call_register(&call, 5, &error));
-    ck_assert_int_eq(error.code, ERROR_CANCELLED);
-    call_admit_again();
-    ck_assert(call_register(&call, 5, &error));
-    call_unregister(&call);
-}
-END_TEST
-
-static void *come_and_go(void *user)
-{
-    atomic_bool *stop = user;
-    while (!atomic_load(stop)) {
-        struct error error;
-        struct registered_call call;
-        if (!call_register(&call, 9, &error)) {
-            ck_assert_int_eq(error.code, ERROR_CANCELLED);
-            continue;
-        }
-        while (!atomic_load(&call.cancelled) && !atomic_load(stop))
-            pause_us(10);
-        call_unregister(&call);
-    }
-    return NULL;
-}
-
-START_TEST(shutdowns_end_all_calls_whoever_comes)
-{
-    atomic_bool stop = false;
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        threads[i] = start(come_and_go, &stop);
-    for (int i = 0; i < ROUNDS; i++) {
-        (void)call_cancel(9);
-        pthread_t other = start(shut_down, NULL);
-        call_cancel_all_and_wait();
-        call_admit_again();
-        (void)pthread_join(other, NULL);
-    }
-    atomic_store(&stop, true);
-    for (int i = 0; i < THREADS; i++)
-        (void)pthread_join(threads[i], NULL);
-    ck_assert_uint_eq(call_count(), 0);
-}
-END_TEST
-
 int main(void)
 {
-    TCase *cases[] = {tcase_create("approval"), tcase_create("call_registry")};
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        tcase_set_timeout(cases[i], 60);
-    tcase_add_test(cases[0], an_answer_counts_or_the_timeout_does);
-    tcase_add_test(cases[0], an_answer_counts_or_the_cancellation_does);
-    tcase_add_test(cases[0], an_answer_counts_or_the_shutdown_does);
-    tcase_add_test(cases[0], a_token_is_answered_once);
-    tcase_add_test(cases[0], a_pending_grant_is_used_once);
-    tcase_add_test(cases[0], a_session_grant_holds_until_forgotten);
-    tcase_add_test(cases[0], a_pending_denial_is_told_once);
-    tcase_add_test(cases[0], a_decision_for_another_request_denies);
-    tcase_add_test(cases[0], a_grant_for_another_request_is_not_used);
-    tcase_add_test(cases[0], a_grant_serves_its_principal_only);
-    tcase_add_test(cases[0], a_session_grant_serves_its_session_only);
-    tcase_add_test(cases[0], pending_requests_leave_room_for_other_principals);
-    tcase_add_test(cases[0], grants_that_stand_stop_nobody);
-    tcase_add_loop_test(cases[0], a_verdict_that_comes_too_late_is_none, 0, 2);
-    tcase_add_test(cases[1], the_registry_counts_and_finds);
-    tcase_add_test(cases[1], no_descriptor_no_call);
-    tcase_add_test(cases[1], no_call_enters_during_a_shutdown);
-    tcase_add_test(cases[1], shutdowns_end_all_calls_whoever_comes);
-    return run_suite("approval", cases, COUNT_OF(cases));
+    TCase *cases = tcase_create("approval");
+    tcase_set_timeout(cases, 60);
+    tcase_add_test(cases, an_answer_counts_or_the_timeout_does);
+    tcase_add_test(cases, an_answer_counts_or_the_cancellation_does);
+    tcase_add_test(cases, an_answer_counts_or_the_shutdown_does);
+    tcase_add_test(cases, a_token_is_answered_once);
+    tcase_add_test(cases, a_pending_grant_is_used_once);
+    tcase_add_test(cases, a_session_grant_holds_until_forgotten);
+    tcase_add_test(cases, a_pending_denial_is_told_once);
+    tcase_add_test(cases, a_decision_for_another_request_denies);
+    tcase_add_test(cases, a_grant_for_another_request_is_not_used);
+    tcase_add_test(cases, a_grant_serves_its_principal_only);
+    tcase_add_test(cases, a_session_grant_serves_its_session_only);
+    tcase_add_test(cases, pending_requests_leave_room_for_other_principals);
+    tcase_add_test(cases, grants_that_stand_stop_nobody);
+    tcase_add_loop_test(cases, a_verdict_that_comes_too_late_is_none, 0, 2);
+    return run_suite("approval", &cases, 1);
 }

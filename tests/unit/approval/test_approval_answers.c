@@ -1,55 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * approval: what can be asked, what counts as an answer, and for how long; without memory, without
- * randomness, and with a clock that is this program's. Single-threaded.
+ * approval: what counts as an answer, and for how long, with a clock that is this program's.
+ * Single-threaded.
  */
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
-#include "approval/approval.h"
+#include "asker.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 
-#define HASH            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER_HASH      "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
-#define TIMEOUT_MS      1000
-#define ALLOW_ONCE      "{\"decision\":\"allow_once\"}"
 #define EDIT(arguments) "{\"decision\":\"edit\",\"arguments\":" arguments "}"
 
-void *__real_calloc(size_t count, size_t size);
-ssize_t __real_getrandom(void *bytes, size_t length, unsigned flags);
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
-void *__wrap_calloc(size_t count, size_t size);
-ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 
-static bool no_memory;
-static unsigned random_calls;
-static unsigned random_fails_at; /* which call of getrandom(); 0: none */
-static unsigned zeroes_until;    /* calls before this one give zeroes */
-static time_t later_s;           /* how much later than it is */
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return no_memory ? NULL : __real_calloc(count, size);
-}
-
-ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags)
-{
-    random_calls++;
-    if (random_calls == random_fails_at) {
-        errno = EINTR;
-        return -1;
-    }
-    if (random_calls >= zeroes_until)
-        return __real_getrandom(bytes, length, flags);
-    memset(bytes, 0, length);
-    return (ssize_t)length;
-}
+static time_t later_s; /* how much later than it is */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
@@ -57,203 +26,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
     ret->tv_sec += later_s;
     return result;
 }
-
-/* What the host does inside the callback. */
-struct asker {
-    uint32_t verdict;
-    const char *answer; /* NULL: none yet */
-    bool forgets;
-    bool asks_again; /* an identical call of another thread, as it were */
-    bool cancelled;
-    bool speechless;     /* the request cannot be made */
-    uint64_t timeout_ms; /* 0: TIMEOUT_MS */
-    const char *hash;    /* NULL: HASH */
-    unsigned answers;    /* 0: all */
-    unsigned asked;
-    uint64_t token;
-    int32_t reply;
-    bool allowed;
-    struct approval_outcome outcome;
-    struct error error;
-};
-
-static void ask(struct asker *asker);
-
-static void request_approval(void *user, uint64_t token, const char *request_json,
-                             uint32_t *verdict)
-{
-    struct asker *asker = user;
-    ck_assert_str_eq(request_json, "{}");
-    asker->asked++;
-    asker->token = token;
-    *verdict = asker->verdict;
-    if (asker->answer != NULL)
-        asker->reply = approval_reply(token, asker->answer);
-    if (asker->forgets)
-        approval_forget_all();
-    if (asker->asks_again) {
-        struct asker other = {.verdict = TOOL_VERDICT_DENY};
-        ask(&other);
-        ck_assert_uint_eq(other.asked, 1);
-        ck_assert(!other.allowed);
-    }
-}
-
-static char *make_request(void *user, const char *id)
-{
-    const struct asker *asker = user;
-    (void)id;
-    return asker->speechless ? NULL : strdup("{}");
-}
-
-static bool is_cancelled(void *user)
-{
-    const struct asker *asker = user;
-    return asker->cancelled;
-}
-
-static const struct approval_question question = {
-    .request_sha256 = HASH,
-    .principal = "alice",
-    .answers = APPROVAL_ANSWERS_ALL,
-    .timeout_ms = TIMEOUT_MS,
-    .max_waiting = UINT64_MAX,
-    .make_request = make_request,
-    .cancelled = is_cancelled,
-};
-
-static void ask(struct asker *asker)
-{
-    const struct tool_host host = {.user = asker, .request_approval = request_approval};
-    struct approval_question asked = question;
-    asked.user = asker;
-    if (asker->timeout_ms > 0)
-        asked.timeout_ms = asker->timeout_ms;
-    if (asker->hash != NULL)
-        asked.request_sha256 = asker->hash;
-    if (asker->answers != 0)
-        asked.answers = asker->answers;
-    asker->allowed = approval_obtain(&host, &asked, &asker->outcome, &asker->error);
-}
-
-/* A request that waits for its answer, from a call that is over. */
-static uint64_t leave_pending(void)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_PENDING};
-    ask(&asker);
-    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_PENDING);
-    return asker.token;
-}
-
-/* Nothing was kept of what failed: the next call asks, and is heard. */
-static void expect_unused_table(void)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_ALLOW};
-    ask(&asker);
-    ck_assert_uint_eq(asker.asked, 1);
-    ck_assert(asker.allowed);
-    ck_assert_str_eq(asker.outcome.decision, "allow_once");
-    ck_assert_str_eq(asker.outcome.approver, "host");
-}
-
-START_TEST(a_host_that_offers_nobody_denies)
-{
-    const struct tool_host host = {0};
-    struct approval_outcome outcome;
-    struct error error;
-    ck_assert(!approval_obtain(&host, &question, &outcome, &error));
-    ck_assert_int_eq(error.code, ERROR_APPROVAL_UNAVAILABLE);
-}
-END_TEST
-
-START_TEST(no_approval_is_asked_without_memory)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_ALLOW};
-    no_memory = true;
-    ask(&asker);
-    no_memory = false;
-    ck_assert(!asker.allowed);
-    ck_assert_int_eq(asker.error.code, ERROR_OUT_OF_MEMORY);
-    ck_assert_uint_eq(asker.asked, 0);
-    expect_unused_table();
-}
-END_TEST
-
-/* For the token, for the id. */
-START_TEST(no_approval_is_asked_without_randomness)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_ALLOW};
-    random_fails_at = (unsigned)_i;
-    ask(&asker);
-    ck_assert(!asker.allowed);
-    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_UNAVAILABLE);
-    ck_assert_uint_eq(asker.asked, 0);
-    ck_assert_uint_eq(random_calls, (unsigned)_i);
-    expect_unused_table();
-}
-END_TEST
-
-START_TEST(no_token_is_zero)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_ALLOW};
-    zeroes_until = 3;
-    ask(&asker);
-    ck_assert_uint_eq(random_calls, 4); /* token and id twice */
-    ck_assert_uint_ne(asker.token, 0);
-    ck_assert(asker.allowed);
-}
-END_TEST
-
-START_TEST(a_request_that_cannot_be_made_is_denied_unasked)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_ALLOW, .speechless = true};
-    ask(&asker);
-    ck_assert(!asker.allowed);
-    ck_assert_uint_eq(asker.asked, 0);
-    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_DENIED);
-    expect_unused_table();
-}
-END_TEST
-
-START_TEST(a_cancelled_call_does_not_wait)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_LATER, .cancelled = true};
-    ask(&asker);
-    ck_assert(!asker.allowed);
-    ck_assert_int_eq(asker.error.code, ERROR_CANCELLED);
-    ck_assert_str_eq(asker.outcome.decision, "deny");
-    expect_unused_table();
-}
-END_TEST
-
-START_TEST(no_call_waits_beyond_its_time)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_LATER, .timeout_ms = 20};
-    ask(&asker);
-    ck_assert(!asker.allowed);
-    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_TIMEOUT);
-    ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_UNKNOWN);
-    expect_unused_table();
-}
-END_TEST
-
-START_TEST(an_identical_call_asks_for_itself_while_one_is_asking)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_ALLOW, .asks_again = true};
-    ask(&asker);
-    ck_assert(asker.allowed);
-}
-END_TEST
-
-START_TEST(a_request_forgotten_during_the_callback_is_denied)
-{
-    struct asker asker = {.verdict = TOOL_VERDICT_ALLOW, .forgets = true};
-    ask(&asker);
-    ck_assert(!asker.allowed);
-    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_DENIED);
-    expect_unused_table();
-}
-END_TEST
 
 /* Whatever the verdict says beside it. */
 START_TEST(an_answer_inside_the_callback_counts)
@@ -536,31 +308,22 @@ END_TEST
 
 int main(void)
 {
-    TCase *cases[] = {tcase_create("asking"), tcase_create("answers")};
-    tcase_add_test(cases[0], a_host_that_offers_nobody_denies);
-    tcase_add_test(cases[0], no_approval_is_asked_without_memory);
-    tcase_add_loop_test(cases[0], no_approval_is_asked_without_randomness, 1, 3);
-    tcase_add_test(cases[0], no_token_is_zero);
-    tcase_add_test(cases[0], a_request_that_cannot_be_made_is_denied_unasked);
-    tcase_add_test(cases[0], a_cancelled_call_does_not_wait);
-    tcase_add_test(cases[0], no_call_waits_beyond_its_time);
-    tcase_add_test(cases[0], an_identical_call_asks_for_itself_while_one_is_asking);
-    tcase_add_test(cases[0], a_request_forgotten_during_the_callback_is_denied);
-    tcase_add_test(cases[1], an_answer_inside_the_callback_counts);
-    tcase_add_test(cases[1], a_session_granted_inside_the_callback_stays);
-    tcase_add_test(cases[1], an_answer_for_cells_is_no_grant_for_the_request);
-    tcase_add_test(cases[1], a_pending_request_is_not_asked_about_twice);
-    tcase_add_test(cases[1], an_answer_to_another_token_is_none);
-    tcase_add_test(cases[1], grants_of_two_requests_are_used_in_any_order);
-    tcase_add_test(cases[1], a_pending_request_expires);
-    tcase_add_test(cases[1], a_grant_expires_unused);
-    tcase_add_loop_test(cases[1], only_a_decision_that_can_be_read_allows, 0, COUNT_OF(answers));
-    tcase_add_loop_test(cases[1], a_second_answer_never_adds_to_the_first, 0, COUNT_OF(replays));
-    tcase_add_test(cases[1], a_standing_grant_ends_with_another_answer);
-    tcase_add_test(cases[1], only_offered_decisions_count);
-    tcase_add_test(cases[1], an_edit_hands_its_arguments_to_one_call);
-    tcase_add_test(cases[1], an_unused_edit_is_forgotten_whole);
-    tcase_add_loop_test(cases[1], long_words_are_cut_between_characters, 0, 2);
-    tcase_add_test(cases[1], a_decision_holds_for_a_while);
-    return run_suite("approval_answers", cases, COUNT_OF(cases));
+    TCase *cases = tcase_create("answers");
+    tcase_add_test(cases, an_answer_inside_the_callback_counts);
+    tcase_add_test(cases, a_session_granted_inside_the_callback_stays);
+    tcase_add_test(cases, an_answer_for_cells_is_no_grant_for_the_request);
+    tcase_add_test(cases, a_pending_request_is_not_asked_about_twice);
+    tcase_add_test(cases, an_answer_to_another_token_is_none);
+    tcase_add_test(cases, grants_of_two_requests_are_used_in_any_order);
+    tcase_add_test(cases, a_pending_request_expires);
+    tcase_add_test(cases, a_grant_expires_unused);
+    tcase_add_loop_test(cases, only_a_decision_that_can_be_read_allows, 0, COUNT_OF(answers));
+    tcase_add_loop_test(cases, a_second_answer_never_adds_to_the_first, 0, COUNT_OF(replays));
+    tcase_add_test(cases, a_standing_grant_ends_with_another_answer);
+    tcase_add_test(cases, only_offered_decisions_count);
+    tcase_add_test(cases, an_edit_hands_its_arguments_to_one_call);
+    tcase_add_test(cases, an_unused_edit_is_forgotten_whole);
+    tcase_add_loop_test(cases, long_words_are_cut_between_characters, 0, 2);
+    tcase_add_test(cases, a_decision_holds_for_a_while);
+    return run_suite("approval_answers", &cases, 1);
 }

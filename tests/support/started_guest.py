@@ -92,6 +92,15 @@ def results_of(found):
     return rows
 
 
+def children_of(pid):
+    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+
+
+def first_process(process):
+    [pid] = children_of(process.pid)
+    return pid
+
+
 def needed():
     """Skips the whole program, with the reason, where it cannot have namespaces."""
     done = subprocess.run([*CONTAINER, "true"], capture_output=True, check=False, text=True)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first process of a container, without an engine: code-execute-guest as pid 1 of namespaces of its own, and this test as its
-backend. In a container: tests/docker and tests/escape"""
+backend. Interpreters that wait for their run: test_guest_interpreter.py. In a container: tests/docker and tests/escape"""
 import ctypes
 import hashlib
-import json
 import os
 import pathlib
 import select
@@ -17,8 +16,8 @@ ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import guest
 import tap
-from started_guest import (CONTAINER, FEW_DESCRIPTORS, IMAGE, NO_ROOM, PROGRAM, TIME, is_last, needed, output_of, results_of, run, shell, start,
-                           streams, talk)
+from started_guest import (CONTAINER, FEW_DESCRIPTORS, IMAGE, PROGRAM, TIME, children_of, first_process, is_last, needed, output_of, run, shell,
+                           start, streams, talk)
 
 
 def test_it_is_the_first_process_or_nothing():
@@ -52,10 +51,6 @@ def test_a_program_has_the_filters_of_the_guest_behind_those_it_came_with():
     if "Seccomp_filters" not in facts:
         raise tap.Skip("this kernel does not count filters")
     tap.equal(filters_of(told["stdout"].decode()), filters_of(facts) + 2)
-
-
-def test_an_interpreter_that_waits_has_them_too():
-    tap.equal(output_of(waiting("print(open('/proc/self/status').read().count('Seccomp:\\t2\\nSeccomp_filters:\\t'))")), b"1\n")
 
 
 CALLS = """
@@ -157,12 +152,6 @@ def test_a_program_may_write_files_up_to_its_run_s_limit():
         process.communicate(timeout=TIME)
         output = b"".join(payload for kind, payload in found if kind == "stdout")  # each program's may come by itself
         tap.equal(output, f"5000\n{written}\n".encode(), found)
-
-
-def test_an_interpreter_that_waited_has_the_results_of_its_run():
-    code = "import os\nopen(63, 'wb').write(b'shown')\nprint(os.path.exists('/proc/self/fd/63'))"
-    tap.equal(dict(waiting(code, results=True)).get("results"), b"shown")
-    tap.equal(output_of(waiting("import os\nprint(os.path.exists('/proc/self/fd/63'))")), b"False\n")
 
 
 def test_the_program_cannot_look_into_it():
@@ -410,15 +399,6 @@ def test_the_end_comes_when_the_tree_is_dead():
     tap.equal(process.wait(TIME), 0, "its dismissal")
 
 
-def children_of(pid):
-    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
-
-
-def first_process(process):
-    [pid] = children_of(process.pid)
-    return pid
-
-
 def test_a_fork_bomb_ends_with_the_program():
     bomb = "import os, time\nfirst = os.getpid()\nfor _ in range(60):\n    os.fork() == 0 and [os.fork() for _ in range(2)]\n    if os.getpid() != first: time.sleep(1000)\nprint('done')"
     tap.contains(output_of(run(["python3", "-c", bomb])), b"done")
@@ -467,70 +447,6 @@ def first_process_of_a_tree(process):
         return children_of(process.pid) and children_of(first_process(process))
     tap.eventually(found, "it has started something", TIME)
     return first_process(process)
-
-
-WAITS = ("CODE_EXECUTE_IMPORT=json", "CODE_EXECUTE_ARGUMENTS=2")
-
-
-def waiting(code, *arguments, variables=(), command=("python3", "main.py"), **told):
-    return run(["python3", "main.py", *arguments], *WAITS, *variables, "--", *command, files=[("main.py", code.encode())], **told)
-
-
-def test_an_interpreter_waits_for_its_run():
-    code = ("import json, os, sys\nprint(json.dumps([sys.argv, sys.stdin.read(), os.environ['MORE'], os.environ['FROM_IMAGE'], 'HOSTNAME' in os.environ, os.listdir('/tmp'),"
-            "sorted(int(fd) for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd)), sorted(name for name in os.environ if 'EXECUTE' in name or 'PYTHON' in name)]))")
-    tap.equal(output_of(waiting(code, "a b", environment=["MORE=it's"], stdin=b"in")),
-              b'[["main.py", "a b"], "in", "it\'s", "image", false, [], [0, 1, 2], []]\n')
-    tap.contains(output_of(waiting(code, environment=["MORE="])), b'["main.py"], "", ""')
-
-
-SHOWS = ("import json, os, sys\nprint(json.dumps([os.listdir('/tmp'), sorted(name for name in os.environ if 'EXECUTE' in name or 'PYTHON' in name), sys.path,"
-         "sys.argv, sys._getframe().f_back]))\ndisplay('shown')\n6 * 7")
-
-
-def beginning(code, *arguments, **told):
-    return run(["python3", "main.py", *arguments], files=[("main.py", code.encode())], runner=guest.PYTHON, results=True, **told)
-
-
-def test_python_s_results_are_told_and_nothing_of_ours_is_left():
-    plain = json.loads(output_of(run(["python3", "main.py", "a"], files=[("main.py", SHOWS.replace("display('shown')", "").encode())])))
-    for found in beginning(SHOWS, "a"), waiting(SHOWS, "a", results=True):
-        tap.equal(json.loads(dict(found)["stdout"]), plain)
-        tap.equal([(row["role"], row["data"]["text/plain"]) for row in results_of(found)], [("display", "'shown'"), ("value", "42")])
-    for code in "def f():\n    raise ValueError('x')\nf()", "x = = 1":
-        for found in beginning(code), waiting(code, results=True):
-            [row] = results_of(found)
-            tap.equal((row["name"], struct.unpack_from("<I", found[-1][1])[0]), ("ValueError" if "def" in code else "SyntaxError", 1 << 8))
-    own = ["PYTHONPATH=/nowhere"]
-    tap.equal(dict(beginning("import os, sys\nprint(os.environ['PYTHONPATH'], sys.path[1])", environment=own))["stdout"], b"/nowhere /nowhere\n")
-
-
-def test_where_there_is_no_room_for_the_script_python_runs_its_program():
-    code = "import os\nprint(os.listdir('/tmp'), 'display' in dir(__builtins__))"
-    tap.equal(output_of(beginning(code, inside=NO_ROOM)), b"[] False\n")
-
-
-def test_without_the_interpreter_the_program_is_started():
-    found = run(["sh", "-c", "echo started; ls /tmp"], "A=b", "--", "no-such-python", "main.py")
-    tap.equal(output_of(found), b"started\n")
-
-
-def test_an_interpreter_that_does_not_wait_is_reported():
-    process = start("--", "sh", "-c", "echo because >&2; exit 3")
-    output, _ = process.communicate(b"", timeout=TIME)
-    [_, (kind, text)] = guest.frames(output)
-    tap.equal((kind, process.returncode), ("failed", 1))
-    tap.contains(text, b"because")
-
-
-def test_an_interpreter_that_ends_while_it_waits_is_reported():
-    process = start(*WAITS, "--", "python3", "main.py")
-    output = b""
-    while not output or guest.frames(output)[-1][0] != "waiting":
-        output += os.read(process.stdout.fileno(), 1 << 16)
-    os.kill(children_of(first_process(process))[0], signal.SIGKILL)
-    tap.equal(guest.frames(process.stdout.read())[0][0], "failed")
-    tap.equal(process.wait(TIME), 1)
 
 
 def test_it_is_small_and_stands_alone():

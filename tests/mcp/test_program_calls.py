@@ -13,7 +13,7 @@ import time
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "host"))
 
 import tap
-import test_tools
+import tool_servers
 from client import CODE_EXECUTE, PATIENCE, TOOLHOST, meta
 from support import Terminal
 from tool_host import RAW
@@ -32,7 +32,7 @@ def call(text):
 """
 
 
-class CallTest(test_tools.ToolsTest):
+class CallTest(tool_servers.ToolsTest):
     def setUp(self):
         super().setUp()
         self.policy = os.path.join(self.home, "policy.json")
@@ -44,7 +44,7 @@ class CallTest(test_tools.ToolsTest):
                        "limits": {"wall_ms": {"default": wall_ms, "max": wall_ms}}}, file)
 
     def options(self, approval="ask"):
-        return self.options_for(test_tools.ours(approval={"*": approval}))
+        return self.options_for(tool_servers.ours(approval={"*": approval}))
 
     def options_for(self, server):
         return ["--tools-from", self.configured({"x": server}), "--policy", self.policy, "--cap", "sandbox.exec.tools"]
@@ -320,7 +320,7 @@ class Bytes(CallTest):
         texts = ['{"text":"a"}', '{"text": "\u00e9\U0001f600\u2028"}',
                  '{ "text" :"\\u0061\\/b","z":1.50E1,  "a": 100000000000000000,"}":[{"arguments":{}}]\t}']
         for modern in ([], ["modern"]):
-            server = test_tools.ours(*modern, approval={"*": "never"})
+            server = tool_servers.ours(*modern, approval={"*": "never"})
             code = RAW + f"for text in {texts!r}:\n    call(1, 'x.echo', text.encode()); print(answer()[1])\nprint(result(1, 'x.lines')[2].decode())"
             result = self.result(server, code)
             *forms, told = result["stdout"].removesuffix("\n").split("\n")
@@ -338,7 +338,7 @@ class Bytes(CallTest):
         smuggled = {"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": "die", "arguments": {}}}
         text = '{"text":\n' + json.dumps(smuggled) + '\r\n,"b":"\\n"}'
         code = RAW + f"call(1, 'x.echo', {text!r}.encode()); print(answer()[2].decode())\nprint(result(1, 'x.lines')[2].decode())"
-        result = self.result(test_tools.ours(approval={"*": "never"}, tools=["echo", "lines"]), code)
+        result = self.result(tool_servers.ours(approval={"*": "never"}, tools=["echo", "lines"]), code)
         self.assertEqual([row["status"] for row in result["calls"]], ["ok", "ok"], result)
         echoed, told = map(json.loads, result["stdout"].splitlines())
         self.assertEqual(echoed, {"text": smuggled, "b": "\n"})
@@ -362,7 +362,7 @@ class Definitions(CallTest):
         narrow = os.path.join(self.home, "narrow.json")
         with open(narrow, "w", encoding="utf-8") as file:
             file.write(json.dumps({"limits": {"wall_ms": 20000}}).ljust(65536))
-        wire = self.started("--result", "full", *self.options_for(test_tools.ours("large", approval={"*": "never"})),
+        wire = self.started("--result", "full", *self.options_for(tool_servers.ours("large", approval={"*": "never"})),
                             "--files-below", os.path.join(self.home, "place"), "--narrow", narrow, plugin=CODE_EXECUTE)
         code = f"import tools\nprint(len(tools.names()), tools.call('x.large_{fit - 1}', {{}}))"
         result = wire.call("tools/call", {"name": "code_execute", "arguments": {

@@ -1,77 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions that are forked, in whole calls: what the copy has, that both go on separately, what makes a fork unavailable, how each of
-them ends, and what an attacker in one of them can do to another."""
-import ctypes
+"""Sessions that are forked, in whole calls: what the copy has, that both go on separately, what makes a fork unavailable, and how each of
+them ends. What an attacker in one of them can do to another: test_session_fork_attacks.py."""
 import hashlib
 import json
 import os
 import pathlib
 import sys
-import threading
 import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[2] / name) for name in ("support", "faults")]
 import tap
-import checkpointed
-from checkpointed import AMPLE_MS, PIDS, SHARES, SHARES_NO_MORE, UNTIL_ONE_THREAD, provider, seen_by_others
-from modes import MODE, merged, run_cases
-from provider import ACCEPTED, ALLOW, NOT_RUN, OK, PENDING, Host
-
-RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files", "sandbox.exec.secrets")
-
-
-def use(checkpoints=3, *, sessions=None, **more):
-    members = {"max_total": 8, "max_per_principal": 8, "checkpoints": checkpoints, **(sessions or {})}
-    tap.equal(provider.begin_anew(merged({"sessions": members, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
-
-
-def host(principal="ann", **more):
-    return Host(RIGHTS, context={"principal": principal}, **more)
-
-
-def call(code, session="new", to=None, **more):
-    return checkpointed.call(code, session, to or host(), **more)
-
-
-def cell(code, session="new", state="kept", status="completed", **more):
-    result = call(code, session, **more)[1]
-    tap.equal((result["status"], result["session"] and result["session"]["state"]), (status, state), result)
-    return result
-
-
-def begin(code="x = 1", **more):
-    return cell(code, **more)["session"]["id"]
-
-
-def printed(code, session, **more):
-    return cell(code, session, **more)["stdout"]
-
-
-def fork(session, code="\n", **more):
-    result = cell(code, session, session_action="fork", **more)
-    tap.equal((result["session"]["forked_from"], result["session"]["created"], result["session"]["id"] == session), (session, True, False), result)
-    return result["session"]["id"]
-
-
-def refusal(session, code="print(1)", **more):
-    returned, result = call(code, session, **more)
-    tap.equal((returned, result["stdout"]), (NOT_RUN, ""), result)
-    return result["error"]
-
-
-def end(session):
-    tap.equal(call("\n", session, session_action="end")[1]["session"]["state"], "ended")
-
-
-def operator_ends(session):
-    tap.equal(provider.library.tool_end_session(ctypes.c_char_p(session.encode())), OK)
-
-
-def lost(session, reason):
-    error = refusal(session)
-    tap.equal(error["code"], "session_lost", error)
-    tap.contains(error["message"], reason)
-    tap.equal(refusal(session)["code"], "session_not_found", "it is said once")
+from checkpointed import SHARES, SHARES_NO_MORE, UNTIL_ONE_THREAD, provider
+from forked_cells import Waiting, begin, call, cell, end, fork, host, lost, operator_ends, printed, refusal, use
+from provider import ACCEPTED, ALLOW, OK, PENDING
 
 
 def test_a_copy_begins_with_variables_and_files_and_both_go_on():
@@ -318,26 +259,6 @@ def test_a_turn_behind_the_stop_of_an_idle_sandbox():
     tap.equal([printed("print(x)", session) for session in (first, second, third)], ["1\n", "2\n", "3\n"])
 
 
-class Waiting:
-    """A call on a thread of its own, which waits for its approval."""
-
-    def __init__(self, code, session):
-        self.asked, self.answer, self.results = threading.Event(), threading.Event(), []
-        self.thread = threading.Thread(target=lambda: self.results.append(call(code, session, to=host(request_approval=self.ask))[1]))
-        self.thread.start()
-        tap.true(self.asked.wait(60), "it is asked about")
-
-    def ask(self, _token, _request, verdict):
-        self.asked.set()
-        self.answer.wait(60)
-        verdict[0] = ALLOW
-
-    def result(self):
-        self.answer.set()
-        self.thread.join()
-        return self.results[0]
-
-
 def test_two_calls_at_once():
     use()
     first = begin("x = 1")
@@ -359,16 +280,6 @@ def test_an_operator_ends_one_while_the_other_is_busy():
     tap.equal(waiting.result()["stdout"], "2\n", "its own call goes on")
     lost(first, "ended_by_operator")
     tap.equal((printed("print(x)", second), provider.counters()["sessions"]), ("2\n", 1))
-
-
-def test_another_principals_are_not_there():
-    use()
-    first = begin()
-    error = refusal(first, session_action="fork", to=host("bob"))
-    tap.equal(error["code"], "session_not_found", error)
-    second = fork(first)
-    tap.equal(refusal(second, to=host("bob"))["code"], "session_not_found")
-    tap.equal(printed("print(x)", second), "1\n", "the control")
 
 
 def test_each_counts_for_the_limits():
@@ -471,79 +382,4 @@ def test_the_audit_has_where_it_comes_from():
               [("start", first, None), ("end", result["id"], first)])
 
 
-KILL_ALL = """import os
-for pid in PIDS:
-    if pid != os.getpid():
-        try:
-            os.kill(pid, {number})
-        except OSError:
-            pass
-""".replace("PIDS", PIDS)
-
-
-def test_a_killed_copy_loses_its_session_alone():
-    use()
-    first = begin("x = 1")
-    second = fork(first, "x = 2")
-    cell(KILL_ALL.format(number=9), second)
-    lost(first, "crashed")
-    tap.equal(printed("print(x)", second), "2\n")
-    third = fork(second, "x = 3")
-    tap.equal((printed("print(x)", second), printed("print(x)", third)), ("2\n", "3\n"), "and its sandbox is as good as before")
-
-
-def test_a_program_that_keeps_its_interpreter_from_answering_loses_its_own_sandbox_alone():
-    """A child reads from the socket of cells in the interpreter's place. Where the interpreter was faster, it says what the child is."""
-    use()
-    other = begin("x = 5")
-    first = begin("x = 1")
-    second = fork(first)
-    cell("import os, socket\nfor fd in range(64, 256):\n    try:\n        mine = socket.socket(fileno=fd)\n"
-         "    except OSError:\n        continue\n    if os.fork() == 0:\n        while True:\n            mine.recv(1)\n    mine.detach()", second)
-    error = refusal(second, session_action="fork")
-    tap.contains(("session_lost", "checkpoint_unavailable"), error["code"])
-    if error["code"] == "session_lost":
-        lost(first, "crashed")
-    tap.equal(printed("print(x)", other), "5\n")
-
-
-def test_no_signal_wakes_another_branch():
-    """The control is the turn that the gateway gives it."""
-    use()
-    first = begin("x = 1")
-    second = fork(first, "x = 2")
-    for number in (1, 2, 10, 14, 15, 17, 18, 34, 64):
-        cell(f"{KILL_ALL.format(number=number)}", second)
-        tap.equal((printed("print(x)", first), printed("print(x)", second)), ("1\n", "2\n"), number)
-
-
-def test_no_call_of_ours_wakes_another_branch():
-    """Docker mode has none."""
-    use()
-    first = begin("x = 1\nimport os")
-    second = fork(first, "x = 2")
-    awake = 0x776f6b65
-    result = cell(f"import ctypes\nchild = os.fork()\nif child == 0:\n    ctypes.CDLL(None).syscall(180, ctypes.c_ulong({awake}))\n    open('awake', 'w').close()\n    os._exit(0)\nos.waitpid(child, 0)\nimport time\ntime.sleep(60)",
-                  second, "restored", status="killed")
-    tap.equal(result["cause"], "forbidden_syscall", result)
-    tap.equal((printed("print(x, os.path.exists('awake'))", first), printed("print(x)", second)), ("1 False\n", "2\n"))
-
-
-def test_nobody_looks_into_a_branch_that_sleeps():
-    """Its memory has what the other session has, and its socket wakes it. The control: the program opens the same of itself. Process mode
-    shows no number of it."""
-    use()
-    first = begin("import os\nx = 1\ndef opened(pid):\n    found = []\n    for name in 'mem', 'maps', 'environ', 'fd/0':\n        try:\n"
-                  "            os.close(os.open(f'/proc/{pid}/{name}', os.O_RDONLY))\n            found.append(name)\n        except OSError:\n            pass\n    return found")
-    second = fork(first)
-    if MODE != "unprivileged":
-        tap.equal(printed("print([os.path.exists(f'/proc/{pid}') for pid in range(2, 400)].count(True))", second), "4\n" if MODE == "docker" else "1\n",
-                  "it, its checkpoint, the one that sleeps and that one's")
-    own, others, pid = printed(f"print(opened(os.getpid()), {{word for pid in {PIDS} if pid != os.getpid() for word in opened(pid)}}, os.getpid(), sep=';')",
-                               second).split(";")
-    seen_by_others(own, others, pid)
-    tap.equal(printed("print(x)", first), "1\n", "there was one")
-
-
-# In docker mode (tests/docker/meson.build) all but this.
-run_cases(globals(), [name.removeprefix("test_") for name in globals() if name.startswith("test_") and name != "test_no_call_of_ours_wakes_another_branch"])
+tap.run(globals())

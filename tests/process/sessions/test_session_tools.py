@@ -9,7 +9,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import provider as module
 import tap
-from modes import MODE, Provider, adopt_orphans, merged, own_processes, run_cases
+from modes import Provider, adopt_orphans, merged, own_processes, run_cases
 from provider import ACCEPTED, NOT_RUN, OK
 from tool_host import ALLOW, LATER, AtOnce, ToolHost, add_one, tool, value
 

@@ -31,7 +31,7 @@ from unprivileged_backend import UnprivilegedBackend, attacks_without_namespaces
 
 BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
 RUNS_BETWEEN_NORMAL = 4
-IDLE_CONNECTIONS = 4
+IDLE_CONNECTIONS = 16  # as many as requests were under way at once; what is lost each time comes to more within a round
 CONTROL_TRIES = 3  # what is measured in time can be missed once
 TRIES = 3          # and a busy machine can show nothing but time, or an engine that starts no container for once
 OF_TIME = {"time", "cputime"}

@@ -92,6 +92,25 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
     return true;
 }
 
+bool configuration_take_variable(const char *name, size_t limit, char **text, struct error *error)
+{
+    const char *value = secure_getenv(name);
+    if (**text || !value || value[0] == '\0')
+        return true;
+    if (strlen(value) > limit) {
+        error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
+        return false;
+    }
+    char *copy = strdup(value);
+    if (!copy) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
+        return false;
+    }
+    free(*text);
+    *text = copy;
+    return true;
+}
+
 /* The policy is not shared yet. */
 static bool add_environment(struct policy *policy, struct error *error)
 {

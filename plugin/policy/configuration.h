@@ -33,6 +33,10 @@ bool configuration_prepare(const char *config_json, bool *ret_sweep, struct erro
 bool configuration_load(const char *policy_file, const char *sandbox, struct configuration *ret,
                         struct error *error);
 
+/* For the row of a mode (add_environment): takes a variable of the environment into *text, where
+ * the policy has left it empty. false with the error: it is longer than limit bytes. */
+bool configuration_take_variable(const char *name, size_t limit, char **text, struct error *error);
+
 void configuration_clear(struct configuration *configuration);
 
 /* Forgets it, for tool_shutdown(). */

@@ -10,6 +10,7 @@
 
 #include "backends/docker/messages/docker_messages.h"
 #include "base/cleanup.h"
+#include "policy/configuration.h"
 #include "policy/policy_parse.h"
 
 static bool check_name(const struct json_place *place, const char *name)
@@ -46,29 +47,9 @@ bool docker_policy_read(const struct json_place *place, json_t *section, struct 
     return docker_options_write(&options, ret) || json_place_out_of_memory(place);
 }
 
-/* One text of the environment, where the policy gives none. */
-static bool take_variable(const char *name, size_t limit, char **text, struct error *error)
-{
-    const char *value = secure_getenv(name);
-    if (**text || !value || value[0] == '\0')
-        return true;
-    if (strlen(value) > limit) {
-        error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
-        return false;
-    }
-    char *copy = strdup(value);
-    if (!copy) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
-        return false;
-    }
-    free(*text);
-    *text = copy;
-    return true;
-}
-
 static bool take_directory(const char *name, char **text, struct error *error)
 {
-    if (!take_variable(name, PATH_MAX - 1, text, error))
+    if (!configuration_take_variable(name, PATH_MAX - 1, text, error))
         return false;
     if (**text == '\0' || **text == '/')
         return true;
@@ -100,8 +81,9 @@ static bool choose_engine(struct docker_options *options, struct error *error)
 {
     const char *verify = secure_getenv("DOCKER_TLS_VERIFY");
     bool settled = options->host[0] || options->context[0];
-    if (!settled && (!take_variable("DOCKER_HOST", DOCKER_HOST_LIMIT, &options->host, error) ||
-                     !take_variable("DOCKER_CONTEXT", RUN_NAME_LIMIT, &options->context, error)))
+    if (!settled &&
+        (!configuration_take_variable("DOCKER_HOST", DOCKER_HOST_LIMIT, &options->host, error) ||
+         !configuration_take_variable("DOCKER_CONTEXT", RUN_NAME_LIMIT, &options->context, error)))
         return false;
     options->tls = options->certificates[0] || (verify && verify[0] != '\0');
     return take_directory("DOCKER_CERT_PATH", &options->certificates, error) &&

@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "protocol/wire_fields.h"
@@ -23,26 +22,16 @@ static const struct wire_field option_fields[] = {
 
 bool docker_options_write(const struct docker_options *options, struct wire_bytes *ret)
 {
-    struct wire_writer writer = {.limit = RUN_OPTIONS_LIMIT};
-    wire_put_fields(&writer, option_fields, COUNT_OF(option_fields), options);
-    if (writer.failed) {
-        free(writer.bytes);
-        return false;
-    }
-    free(ret->bytes);
-    *ret = (struct wire_bytes){writer.bytes, writer.length};
-    return true;
+    return wire_write_structure(option_fields, COUNT_OF(option_fields), options, RUN_OPTIONS_LIMIT,
+                                ret);
 }
 
 bool docker_options_read(const struct wire_bytes *bytes, struct docker_options *ret)
 {
-    struct wire_reader reader = {.bytes = bytes->bytes, .length = bytes->length};
-    CLEANUP(docker_options_clear) struct docker_options options = {.tls = 0};
-    wire_get_fields(&reader, option_fields, COUNT_OF(option_fields), &options);
-    if (reader.failed || reader.offset != reader.length)
+    struct docker_options options = {.tls = 0};
+    if (!wire_read_structure(option_fields, COUNT_OF(option_fields), bytes, &options))
         return false;
     *ret = options;
-    options = (struct docker_options){.tls = 0};
     return true;
 }
 

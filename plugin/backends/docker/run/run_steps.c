@@ -158,19 +158,10 @@ void docker_run_go_on(struct run *run)
     docker_run_ask(run, path, take_network_answer);
 }
 
-/* A container that the engine did not remove comes first, so that containers cannot pile up
- * unreported. */
 static void begin_with_engine(struct run *run)
 {
-    struct container *stuck = container_stuck(run->environment, run->engine);
     write_report(run);
-    if (!stuck) {
-        docker_run_go_on(run);
-        return;
-    }
-    run->clearing = true;
-    run->container = stuck;
-    container_retry(stuck, &run->job);
+    run_begin_on_engine(run);
 }
 
 static void take_info_answer(void *user, const struct engine_answer *answer)

@@ -267,6 +267,18 @@ void run_container_gone(struct run *run, const struct engine_fault *fault)
     }
 }
 
+void run_begin_on_engine(struct run *run)
+{
+    struct container *stuck = container_stuck(run->environment, run->engine);
+    if (!stuck) {
+        provider_of(run)->go_on(run);
+        return;
+    }
+    run->clearing = true;
+    run->container = stuck;
+    container_retry(stuck, &run->job);
+}
+
 void run_handle(struct run *run)
 {
     if (run->socket >= 0)

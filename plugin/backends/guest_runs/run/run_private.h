@@ -54,6 +54,9 @@ struct run {
 };
 
 /* run.c */
+/* Its engine is known. A container that the engine did not remove comes first, so that containers
+ * cannot pile up unreported; then the provider goes on. */
+void run_begin_on_engine(struct run *run);
 void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message);
 void run_fail_engine(struct run *run, const struct engine_fault *fault);
 /* The sweep that it is, is over. */

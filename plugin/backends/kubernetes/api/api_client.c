@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/common/raw_connection.h"
 #include "backends/common/run_answer.h"
 #include "base/cleanup.h"
 
@@ -438,30 +439,15 @@ int api_client_wait(struct api_client *client, struct curl_waitfd *extra, size_t
 
 int api_connection_fd(const struct api_call *call)
 {
-    curl_socket_t socket = CURL_SOCKET_BAD;
-    if (curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK)
-        return -1;
-    return socket == CURL_SOCKET_BAD ? -1 : (int)socket;
-}
-
-static ssize_t transferred(CURLcode result, size_t count)
-{
-    if (result == CURLE_OK)
-        return (ssize_t)count;
-    errno = result == CURLE_AGAIN ? EAGAIN : EPIPE;
-    return -1;
+    return raw_connection_fd(call->easy);
 }
 
 ssize_t api_connection_send(struct api_call *call, const void *bytes, size_t length)
 {
-    size_t count = 0;
-    CURLcode result = curl_easy_send(call->easy, bytes, length, &count);
-    return transferred(result, count);
+    return raw_connection_send(call->easy, bytes, length);
 }
 
 ssize_t api_connection_receive(struct api_call *call, void *bytes, size_t capacity)
 {
-    size_t count = 0;
-    CURLcode result = curl_easy_recv(call->easy, bytes, capacity, &count);
-    return transferred(result, count);
+    return raw_connection_receive(call->easy, bytes, capacity);
 }

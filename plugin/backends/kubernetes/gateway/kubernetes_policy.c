@@ -10,6 +10,7 @@
 #include "backends/kubernetes/messages/kubernetes_messages.h"
 #include "base/ascii.h"
 #include "base/cleanup.h"
+#include "policy/configuration.h"
 #include "policy/policy_parse.h"
 
 struct section {
@@ -123,40 +124,20 @@ bool kubernetes_policy_read(const struct json_place *place, json_t *section, str
     return kubernetes_options_write(&read.options, ret) || json_place_out_of_memory(place);
 }
 
-/* One text of the environment, where there is none yet. */
-static bool take_variable(const char *name, size_t limit, char **text, struct error *error)
-{
-    const char *value = secure_getenv(name);
-    if (**text || !value || value[0] == '\0')
-        return true;
-    if (strlen(value) > limit) {
-        error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
-        return false;
-    }
-    char *copy = strdup(value);
-    if (!copy) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
-        return false;
-    }
-    free(*text);
-    *text = copy;
-    return true;
-}
-
 /* By the policy, else KUBECONFIG, else the pod that this is. Never ~/.kube/config unasked: it may
  * have an administrator's rights. */
 static bool choose_cluster(struct kubernetes_options *options, struct error *error)
 {
-    if (!take_variable("KUBECONFIG", PATH_MAX - 1, &options->kubeconfig, error))
+    if (!configuration_take_variable("KUBECONFIG", PATH_MAX - 1, &options->kubeconfig, error))
         return false;
     if (options->kubeconfig[0] != '\0' && options->kubeconfig[0] != '/') {
         error_set(error, ERROR_INVALID_POLICY, "KUBECONFIG must be one absolute path");
         return false;
     }
-    return take_variable("KUBERNETES_SERVICE_HOST", KUBERNETES_TEXT_LIMIT, &options->service_host,
-                         error) &&
-           take_variable("KUBERNETES_SERVICE_PORT", KUBERNETES_NAME_LIMIT, &options->service_port,
-                         error);
+    return configuration_take_variable("KUBERNETES_SERVICE_HOST", KUBERNETES_TEXT_LIMIT,
+                                       &options->service_host, error) &&
+           configuration_take_variable("KUBERNETES_SERVICE_PORT", KUBERNETES_NAME_LIMIT,
+                                       &options->service_port, error);
 }
 
 bool kubernetes_policy_add_environment(struct wire_bytes *bytes, struct error *error)

@@ -4,7 +4,6 @@
 #include "backends/kubernetes/messages/kubernetes_messages.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "protocol/wire_fields.h"
@@ -25,26 +24,16 @@ static const struct wire_field option_fields[] = {
 
 bool kubernetes_options_write(const struct kubernetes_options *options, struct wire_bytes *ret)
 {
-    struct wire_writer writer = {.limit = RUN_OPTIONS_LIMIT};
-    wire_put_fields(&writer, option_fields, COUNT_OF(option_fields), options);
-    if (writer.failed) {
-        free(writer.bytes);
-        return false;
-    }
-    free(ret->bytes);
-    *ret = (struct wire_bytes){writer.bytes, writer.length};
-    return true;
+    return wire_write_structure(option_fields, COUNT_OF(option_fields), options, RUN_OPTIONS_LIMIT,
+                                ret);
 }
 
 bool kubernetes_options_read(const struct wire_bytes *bytes, struct kubernetes_options *ret)
 {
-    struct wire_reader reader = {.bytes = bytes->bytes, .length = bytes->length};
-    CLEANUP(kubernetes_options_clear) struct kubernetes_options options = {.kubeconfig = NULL};
-    wire_get_fields(&reader, option_fields, COUNT_OF(option_fields), &options);
-    if (reader.failed || reader.offset != reader.length)
+    struct kubernetes_options options = {.kubeconfig = NULL};
+    if (!wire_read_structure(option_fields, COUNT_OF(option_fields), bytes, &options))
         return false;
     *ret = options;
-    options = (struct kubernetes_options){.kubeconfig = NULL};
     return true;
 }
 

@@ -169,18 +169,10 @@ static void write_report(struct run *run)
     kubernetes_report_write(&report, &run->event.details);
 }
 
-/* A pod that the server did not remove comes first, so that pods cannot pile up unreported. */
 static void begin_with_cluster(struct run *run)
 {
-    struct container *stuck = container_stuck(run->environment, run->engine);
     write_report(run);
-    if (!stuck) {
-        kubernetes_run_go_on(run);
-        return;
-    }
-    run->clearing = true;
-    run->container = stuck;
-    container_retry(stuck, &run->job);
+    run_begin_on_engine(run);
 }
 
 static void take_version(void *user, const struct api_answer *answer)

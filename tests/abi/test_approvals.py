@@ -12,8 +12,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
+from oracles.request_hash import recomputed
 from provider import ACCEPTED, INVALID, NOT_RUN, OK, PENDING, UNKNOWN, Host, Provider
-from request_hash import recomputed
 
 provider = Provider()
 ECHO = {"language": "sh", "code": "echo asked-for"}

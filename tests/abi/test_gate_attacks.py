@@ -11,8 +11,8 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
+from oracles.request_hash import recomputed
 from provider import ACCEPTED, INVALID, LATER, NOT_RUN, OK, PENDING, UNKNOWN, Host, Provider
-from request_hash import recomputed
 
 provider = Provider()
 HONEST = {"language": "sh", "code": "echo honest"}

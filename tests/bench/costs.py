@@ -13,9 +13,8 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))  # behind the bench's own, which has an engine.py as well
 import cases
-import library_python
-import python_packages
 from gateway import BUILD, OURS, Absent, Gateway
+from packages import library_python, python_packages
 
 MIB = 1 << 20
 FLOOD = 1 << 30

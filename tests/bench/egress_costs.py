@@ -13,10 +13,10 @@ import sys
 import tempfile
 
 sys.path += [str(pathlib.Path(__file__).parents[1] / folder) for folder in ("support", "egress")]
-import certificates
 import figures
 import tap
 from gateway import BUILD, Absent
+from servers import certificates
 
 PROGRAM = BUILD / "tests" / "bench" / "bench_egress"
 REQUESTS, CALLERS, ROUNDS = 2000, 16, 3

@@ -12,8 +12,8 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))  # behind th
 import cases
 import costs
 import engine
-import node_packages
 from gateway import BUILD, ROOT, Absent, Gateway
+from packages import node_packages
 
 POLICY = {"tools": {"allowed": ["*"], "max_calls": 1000000, "rate_per_s": 1000000}, "files": {"out": {"max_files": 0}}}
 # What a program measures is the whole way: schema, policy, capability, two audit records, the gateway's callback, and back.

@@ -12,9 +12,9 @@ import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from certificates import Certificates
 from engine_calls import call, directory, refusal, socket_path, run
 from fake_engine import FakeEngine
+from servers.certificates import Certificates
 
 
 def test_a_missing_or_dead_socket_is_reported():

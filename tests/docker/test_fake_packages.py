@@ -9,10 +9,10 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-import made_package_sets
 import tap
 from engine_calls import REQUEST, asked, call, directory, provider, refusal, run, slow, socket_path, timed, use_engine
 from fake_engine import IMAGE, LAYERS, FakeEngine
+from packages import made_package_sets
 from provider import NOT_RUN, OK, Host
 
 QUICK = ("close", "garbage", "short", "chunks", "headers", "huge", "404", "500", "html")

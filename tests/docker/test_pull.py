@@ -16,7 +16,7 @@ import tap
 from engine import answer, ask, containers
 from modes import Provider, merged
 from provider import NOT_RUN, Host
-from registry import Registry, free_port
+from servers.registry import Registry, free_port
 
 provider = Provider()
 registry = Registry()

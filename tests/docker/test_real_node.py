@@ -10,9 +10,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 os.environ.setdefault("CODE_EXECUTE_SO", str(ROOT / "build" / "plugin" / "code_execute.so"))
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import engine
-import javascript_values
 import modes
 import tap
+from languages import javascript_values
 from modes import Provider
 from provider import OK, Host
 

@@ -19,12 +19,12 @@ ROOT = pathlib.Path(__file__).parents[2]
 os.environ.setdefault("CODE_EXECUTE_SO", str(ROOT / "build" / "plugin" / "code_execute.so"))
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import engine
-import made_package_sets
 import tap
-import upstream
 from engine import ask
 from modes import Provider, merged
+from packages import made_package_sets
 from provider import OK, Host
+from servers import upstream
 
 if not pathlib.Path(os.environ["CODE_EXECUTE_SO"]).with_name("code-execute-environment").exists():
     tap.skip_all("built without code-execute-environment (libarchive)")

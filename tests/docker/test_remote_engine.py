@@ -17,8 +17,8 @@ import time
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import tap
-from certificates import Certificates
 from provider import NOT_RUN, OK, Host, Provider
+from servers.certificates import Certificates
 
 IMAGE = "code-execute/sandbox:remote"
 VARIABLES = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY")

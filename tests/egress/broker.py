@@ -15,9 +15,9 @@ import struct
 import tempfile
 import threading
 
-import certificates
 import egress_wire as wire
 import tap
+from servers import certificates
 
 PROGRAM = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).parent / "code-execute-egress"
 SANITIZERS = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}

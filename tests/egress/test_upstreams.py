@@ -10,10 +10,10 @@ import sys
 import threading
 
 import broker
-import certificates
 import egress_wire as wire
 import tap
 from broker import Broker, Run, Upstream, answer
+from servers import certificates
 
 broker.need_program()
 

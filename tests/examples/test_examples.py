@@ -15,9 +15,9 @@ import sys
 import tempfile
 import tomllib
 
-import node_packages
 import tap
 from fake_model import FakeModel
+from packages import node_packages
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "host-shim" / "examples"

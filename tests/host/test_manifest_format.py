@@ -7,8 +7,8 @@ import pathlib
 import subprocess
 import tempfile
 
-import node_packages
 import tap
+from packages import node_packages
 from provider_rules import RULES
 from support import HostTest
 

@@ -13,7 +13,7 @@ import threading
 import time
 
 import tap
-from certificates import Authority
+from servers.certificates import Authority
 from support import HostTest
 
 KEY = b"0123456789abcdef0123456789abcdef"

@@ -11,9 +11,9 @@ import warnings
 
 import jsonschema
 
-import node_packages
 import tap
 from client import CODE_EXECUTE, HANDSHAKE, MODERN, PATIENCE, McpTest, meta
+from packages import node_packages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROVIDER = os.environ["CONFORMANCE_PROVIDER"]

@@ -7,9 +7,9 @@ import os
 import signal
 import subprocess
 
-import node_packages
 import tap
 from client import CODE_EXECUTE, PATIENCE, TOOLHOST, meta
+from packages import node_packages
 from tool_servers import PROVIDER, ToolsTest, call, group_is_there, is_there, ours
 
 HERE = os.path.dirname(os.path.abspath(__file__))

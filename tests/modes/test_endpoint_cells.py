@@ -16,7 +16,7 @@ import tap
 from brokers import brokers
 from modes import LONG, MODE, Provider
 from provider import ALLOW, NOT_RUN, OK, Host
-from upstream import Upstream
+from servers.upstream import Upstream
 
 TOKEN = "tok-3f8e1c77a9d2"
 RIGHTS = ("sandbox.exec", "sandbox.exec.endpoints", "sandbox.exec.session")

@@ -18,7 +18,7 @@ import tap
 from brokers import brokers, name_of
 from modes import ALL_THE_TIME, LONG, MODE, Provider, merged
 from provider import DENY, NOT_RUN, OK, Host
-from upstream import Upstream
+from servers.upstream import Upstream
 
 TOKEN = "tok-3f8e1c77a9d2"
 RIGHTS = ("sandbox.exec", "sandbox.exec.endpoints")

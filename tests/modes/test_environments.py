@@ -10,10 +10,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import ordinary_user
-import package_sets
 import tap
 from modes import ALL_THE_TIME, MODE, Provider, gateway, merged, run_but
-from package_sets import Place, ask, make_wheel, need_programs, requirement
+from packages import package_sets
+from packages.package_sets import Place, ask, make_wheel, need_programs, requirement
 from provider import ACCEPTED, NOT_RUN, OK, Host
 
 GRANTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files")

@@ -10,9 +10,9 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import modes
-import seccomp_filters
 import tap
 from modes import Provider
+from oracles import seccomp_filters
 from provider import OK, Host
 
 TOP = pathlib.Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 import tap
-from merge_patch import merged
+from oracles.merge_patch import merged
 
 BRIDGE = pathlib.Path(sys.argv[1])
 POLICIES = pathlib.Path(sys.argv[2])

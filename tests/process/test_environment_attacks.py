@@ -12,11 +12,11 @@ SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
 import ordinary_user
 import tap
-import waiting
+from languages import waiting
+from languages.waiting import STARTED
 from modes import ALL_THE_TIME, Provider, descendants, interpreter_waits, merged
-from package_sets import Place, build, make_source, need_programs, requirement
+from packages.package_sets import Place, build, make_source, need_programs, requirement
 from provider import OK, Host
-from waiting import STARTED
 
 ordinary_user.become(int(os.environ.get("PROCESS_TEST_UID", "0")))
 need_programs()

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import ordinary_user
 import tap
 from modes import ALL_THE_TIME, Provider, gateway, long_time, merged, run_but, sleeps
-from package_sets import Place, ask, build, make_source, make_wheel, need_programs, refusal, remove, requirement
+from packages.package_sets import Place, ask, build, make_source, make_wheel, need_programs, refusal, remove, requirement
 from provider import NOT_RUN, OK, Host
 
 ordinary_user.become(int(os.environ.get("PROCESS_TEST_UID", "0")))
@@ -249,7 +249,7 @@ def test_a_source_is_built_only_where_the_policy_says_so():
     tap.equal((state["build_scripts"], output("data")), (True, "from source"))
 
 
-BUILDER = ("import package_sets\nprovider = Provider(json.loads(sys.argv[1]))\n"
+BUILDER = ("from packages import package_sets\nprovider = Provider(json.loads(sys.argv[1]))\n"
            "print(json.dumps(package_sets.ask(provider, 'build', sys.argv[2])))\n")
 
 

@@ -13,9 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import ordinary_user
 import tap
 from modes import ALL_THE_TIME, Provider, merged
-from package_index import Index
-from package_sets import Place, ask, build, make_source, make_wheel, need_programs, refusal, requirement
+from packages.package_sets import Place, ask, build, make_source, make_wheel, need_programs, refusal, requirement
 from provider import NOT_RUN, OK, Host
+from servers.package_index import Index
 
 ordinary_user.become(int(os.environ.get("PROCESS_TEST_UID", "0")))
 need_programs()

@@ -15,7 +15,7 @@ from provider import ALLOW, Host
 from remote_gateway import FILES, LIMITS, RIGHTS, Call, call, completed, gateway, provider
 from scripted_worker import (AT, EVERY_LAYER, FILE_BEGIN, FILE_DATA, FILE_END, FILE_LAST, FILE_OMITTED, FILES_OMITTED, STARTED_WELL, Gone, Script,
                              ScriptedWorker, event, frame)
-from upstream import Upstream
+from servers.upstream import Upstream
 from workers import ENDED, FAILURE_OF_BACKEND, PATIENCE, STARTED, WORKER
 
 MIB = 1 << 20

@@ -17,8 +17,8 @@ import time
 import urllib.error
 import urllib.request
 
-import certificates
 import tap
+from servers import certificates
 
 PROGRAM = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).parent / "code-execute-worker"
 MESSAGES = os.environ.get("RUN_MESSAGES", "")

@@ -3,7 +3,7 @@
 import re
 
 import tap
-import waiting
+from languages import waiting
 from provider import OK, Host
 
 READY = 4

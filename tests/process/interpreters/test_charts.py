@@ -6,8 +6,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import library_python
 import tap
+from packages import library_python
 
 library_python.become_one_with("matplotlib")
 import matplotlib
@@ -15,7 +15,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy
-from shown import load
+from languages.shown import load
 
 
 def need(name):

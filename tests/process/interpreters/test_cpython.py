@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import tap
-import waiting
+from languages import waiting
 from modes import LONG, Provider
 from provider import OK, Host
 

@@ -7,8 +7,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import library_python
 import tap
+from packages import library_python
 
 library_python.become_one_with("matplotlib")
 import matplotlib
@@ -16,7 +16,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.backends.backend_agg
 import matplotlib.pyplot as plt
-from shown import OMITTED, RESULT, Shown
+from languages.shown import OMITTED, RESULT, Shown
 
 
 class Program(Shown):

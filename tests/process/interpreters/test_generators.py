@@ -8,10 +8,10 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import tap
-import waiting
+from languages import waiting
+from languages.waiting import COPIED, STARTED
 from modes import Provider
 from provider import OK, Host
-from waiting import COPIED, STARTED
 
 RUNS = 3
 provider = Provider()

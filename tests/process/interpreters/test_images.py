@@ -7,12 +7,12 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import library_python
 import tap
+from packages import library_python
 
 library_python.become_one_with("PIL")
 from PIL import Image, ImageShow
-from shown import OMITTED, RESULT, Shown
+from languages.shown import OMITTED, RESULT, Shown
 
 VIEWERS = list(ImageShow._viewers)
 

@@ -4,11 +4,10 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import library_python
-import python_packages
 import tap
-import waiting
+from languages import waiting
 from modes import Provider
+from packages import library_python, python_packages
 from provider import OK, Host
 
 ENVIRONMENT = library_python.of_pypi()

@@ -9,10 +9,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import alone
 import tap
-import waiting
+from languages import waiting
+from languages.waiting import COPIED, STARTED
 from modes import Provider
 from provider import OK, Host
-from waiting import COPIED, STARTED
 
 SOMEBODY = 64998
 DISTRIBUTION = pathlib.Path("/usr/lib/python3/dist-packages")

@@ -9,10 +9,10 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import tap
-import waiting
+from languages import waiting
+from languages.waiting import COPIED, STARTED
 from modes import LONG, Provider
 from provider import OK, Host
-from waiting import COPIED, STARTED
 
 READY = 2
 LIBRARY = pathlib.Path(os.environ["STARTS_A_THREAD"])  # starts_a_thread.c

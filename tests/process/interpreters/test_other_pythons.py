@@ -9,11 +9,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import other_pythons
 import plain_python
-import python_packages
 import tap
+from languages import other_pythons
 from modes import LONG, Provider
+from packages import python_packages
 from plain_comparison import BEGUN, COPIED, STARTED, Comparison
 from provider import Host
 

@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import tap
-import waiting
+from languages import waiting
 from modes import LONG, Provider
 from provider import OK, Host
 from python_ends import IN_TWO_MODULES, ORDER_COMPARED, OTHER_ORDER, PRELUDE, PROGRAMS, UNORDERED, WHOLE

@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import tap
 
 import python_expressions
-from shown import EXCEPTION, OMITTED, RESULT, Shown, load
+from languages.shown import EXCEPTION, OMITTED, RESULT, Shown, load
 
 
 def text_of(value):

@@ -6,10 +6,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import tap
-import waiting
+from languages import waiting
+from languages.waiting import COPIED, STARTED
 from modes import Provider
 from provider import OK, Host
-from waiting import COPIED, STARTED
 
 MODULES = ("numpy", "pandas", "matplotlib")
 GRANTED = ("sandbox.exec", "sandbox.exec.limits.extended")

@@ -7,8 +7,8 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import library_python
 import tap
+from packages import library_python
 
 library_python.become_one_with("plotly")
 import altair
@@ -16,7 +16,7 @@ import numpy
 import pandas
 import plotly.graph_objects as graph_objects
 import plotly.io._renderers
-from shown import OMITTED, RESULT, Shown
+from languages.shown import OMITTED, RESULT, Shown
 
 PLOTLY, VEGA_LITE = "application/vnd.plotly.v1+json", "application/vnd.vegalite.v5+json"
 ALTAIR_API = sys.modules[altair.TopLevelMixin.__module__]

@@ -4,11 +4,11 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import library_python
 import tap
+from packages import library_python
 
 library_python.become_one_with("pandas")
-from shown import Shown
+from languages.shown import Shown
 
 
 def need(name):

@@ -12,10 +12,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
 import alone
 import tap
-import waiting
+from languages import waiting
+from languages.waiting import COPIED, STARTED
 from modes import Provider
 from provider import OK, Host
-from waiting import COPIED, STARTED
 
 SOMEBODY = 64998
 VERSION = "python" + subprocess.run(["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True).stdout.strip()

@@ -4,10 +4,9 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import javascript_values
 import tap
-import waiting
-from javascript_values import rows
+from languages import javascript_values, waiting
+from languages.javascript_values import rows
 from modes import Provider
 from provider import OK, Host
 

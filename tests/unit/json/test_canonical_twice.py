@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Canonical JSON (RFC 8785) by the plugin and by tests/support/canonical.py, over generated values: both must write the same bytes.
+"""Canonical JSON (RFC 8785) by the plugin and by tests/support/oracles/canonical.py, over generated values: both must write the same bytes.
 
 test_canonical_twice.py INPUT_BRIDGE
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import tap
-from canonical import canonical
+from oracles.canonical import canonical
 
 BRIDGE = sys.argv[1]
 VALUES = 40000 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 4000

@@ -14,8 +14,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "support"))
-import seccomp_filters
 import tap
+from oracles import seccomp_filters
 
 LIST, COMPILER, PROGRAMS, *PROFILES = sys.argv[1:]
 NUMBERS = 600

@@ -2,7 +2,7 @@
 """The hash of a request, made again of what its approver was shown: by canonical JSON that shares nothing with the plugin's."""
 import hashlib
 
-from canonical import canonical
+from oracles.canonical import canonical
 
 # Beside the members of a request: everything else that decides what runs.
 SETTLED = ["image", "image_id", "limits", "mode", "narrowing", "policy_base_sha256", "tool", "workspace", "workspace_id"]

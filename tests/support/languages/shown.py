@@ -8,7 +8,7 @@ import threading
 
 import tap
 
-SCRIPTS = pathlib.Path(__file__).parents[2] / "plugin/interpreter/python"
+SCRIPTS = pathlib.Path(__file__).parents[3] / "plugin/interpreter/python"
 RESULT, EXCEPTION, OMITTED = 1, 2, 3
 
 

@@ -7,12 +7,12 @@ import pathlib
 import subprocess
 import sys
 
-import python_packages
 import tap
+from packages import python_packages
 
 DISTRIBUTION = "/usr/bin/python3"
 MODULES = ("altair", "matplotlib.pyplot", "pandas", "PIL.Image", "plotly.express", "polars", "pyarrow", "seaborn")
-LISTED = pathlib.Path(__file__).parents[1] / "process/interpreters/libraries.txt"
+LISTED = pathlib.Path(__file__).parents[2] / "process/interpreters/libraries.txt"
 
 
 def has(interpreter, name):

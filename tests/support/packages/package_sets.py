@@ -10,8 +10,8 @@ import tarfile
 import tempfile
 import zipfile
 
-import made_package_sets
 import tap
+from packages import made_package_sets
 from provider import OK
 
 PYTHON = "/usr/bin/python3"  # whose pip builds

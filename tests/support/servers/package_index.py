@@ -7,7 +7,7 @@ import json
 import pathlib
 import tarfile
 
-import upstream
+from servers import upstream
 
 
 class Handler(upstream.Handler):

@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import threading
 
-from certificates import Authority
+from servers.certificates import Authority
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the loop of a run: see guest_program.h. Runs in the guest. */
-#include "guest/guest_program.h"
+/* Owns the loop of a run: see guest_relay.h. Runs in the guest. */
+#include "guest/guest_relay.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,9 +13,9 @@
 #include "base/cleanup.h"
 #include "guest/channels/guest_endpoints.h"
 #include "guest/channels/guest_tools.h"
-#include "guest/guest_session.h"
-#include "guest/guest_time.h"
 #include "guest/messages/guest_output.h"
+#include "guest/messages/guest_time.h"
+#include "guest/session/guest_session.h"
 
 enum {
     CHILDREN,

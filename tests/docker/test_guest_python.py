@@ -21,7 +21,7 @@ import guest
 import tap
 from python_ends import IN_TWO_MODULES, ORDER_COMPARED, OTHER_ORDER, PRELUDE, PROGRAMS, UNORDERED
 
-SCRIPT = ROOT / "plugin/guest/guest_python.py"
+SCRIPT = ROOT / "plugin/guest/program/guest_python.py"
 PARTS = sorted((ROOT / "plugin/interpreter/python").glob("*.py"))
 RESULTS = 63  # RUN_RESULTS_FD
 # What they print is another number where results are told: that of descriptors, of functions at the end, and of frames up to the limit.

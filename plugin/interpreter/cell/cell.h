@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cells of a session, as its interpreter takes them: from the gateway in process mode
- * (backends/process/sandbox/cell.c), from the guest in a container (guest/cell/guest_cell.c). Runs
- * in the process that is the session's program, which belongs to a stranger as soon as one cell has
- * run: nothing here decides anything. Single-threaded but for the program's own threads.
+ * (backends/process/sandbox/cell.c), from the guest in a container (guest/session/guest_cell.c).
+ * Runs in the process that is the session's program, which belongs to a stranger as soon as one
+ * cell has run: nothing here decides anything. Single-threaded but for the program's own threads.
  */
 #pragma once
 

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "guest/guest_checkpoints.h"
-#include "guest/guest_program.h"
 #include "guest/messages/guest_protocol.h"
+#include "guest/program/guest_program.h"
+#include "guest/session/guest_checkpoints.h"
 #include "protocol/session.h"
 
 enum { SESSION_LATE_STDOUT, SESSION_LATE_STDERR, SESSION_LATE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the handing over of descriptors: see guest_session.h. Runs in the guest. */
-#include "guest/guest_session.h"
+#include "guest/session/guest_session.h"
 
 #include <string.h>
 #include <sys/socket.h>

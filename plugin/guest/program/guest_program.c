@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the start of a program: see guest_program.h. Runs in the guest. */
-#include "guest/guest_program.h"
+#include "guest/program/guest_program.h"
 
 #include <errno.h>
 #include <fcntl.h>

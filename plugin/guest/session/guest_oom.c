@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the scores of a session's interpreters: see guest_oom.h. Runs in the guest. */
-#include "guest/guest_oom.h"
+#include "guest/session/guest_oom.h"
 
 #include <fcntl.h>
 #include <unistd.h>

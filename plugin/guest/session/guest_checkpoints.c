@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the checkpoints of a session: see guest_checkpoints.h. Runs in the guest. */
-#include "guest/guest_checkpoints.h"
+#include "guest/session/guest_checkpoints.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/process_stat.h"
 #include "guest/files/stop_tree.h"
-#include "guest/guest_session.h"
+#include "guest/session/guest_session.h"
 
 #define MAKE_LIMIT_MS 5000 /* for the interpreter to copy itself */
 #define WAKE_LIMIT_MS 5000

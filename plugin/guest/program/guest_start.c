@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns what begins a program: see guest_program.h. Runs in the guest. */
-#include "guest/guest_program.h"
+#include "guest/program/guest_program.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "guest/channels/guest_tools.h"
-#include "guest/guest_node.h"
-#include "guest/guest_python.h"
-#include "guest/guest_tool_command.h"
+#include "guest/program/guest_node.h"
+#include "guest/program/guest_python.h"
+#include "guest/program/guest_tool_command.h"
 
 #define OWN_PROGRAM  "/proc/self/exe"
 #define BEFORE_SHELL 3 /* our own name, START_SHELL, the shell's path */

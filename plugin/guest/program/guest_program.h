@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program of a run, or an interpreter ahead of it: finding it, starting it, and carrying its
- * output until all its processes are dead. Its standard streams are pipes of the guest's, so it
- * never holds a descriptor of the attached connection. Runs in the guest.
+ * The program of a run, or an interpreter ahead of it: finding it and starting it. Its standard
+ * streams are pipes of the guest's, so it never holds a descriptor of the attached connection. Runs
+ * in the guest.
  */
 #pragma once
 
@@ -13,8 +13,6 @@
 
 #include "guest/messages/guest_protocol.h"
 #include "protocol/run_description.h"
-
-struct guest_session;
 
 enum { PROGRAM_STDOUT, PROGRAM_STDERR, PROGRAM_RESULTS, PROGRAM_OUTPUTS };
 
@@ -73,10 +71,3 @@ enum start_outcome {
 /* input: the descriptor that becomes its standard input; the caller's. */
 enum start_outcome start_program(const struct guest_run *run, int input, struct guest_program *ret,
                                  const char **ret_problem);
-
-/* From the start of a program to the death of all its processes: its output goes to the backend,
- * orphans are reaped, and what is left when its first process has ended is killed. children: a
- * signalfd for SIGCHLD, which is blocked. Returns when every other process of the container is dead
- * and all output is in the buffer. *ret_ordered: the backend has ordered that. */
-struct guest_end relay_until_end(struct guest_program *program, struct guest_session *session,
-                                 int children, bool *ret_ordered);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the orders and cells of a session: see guest_session.h. Runs in the guest. */
-#include "guest/guest_session.h"
+#include "guest/session/guest_session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +20,13 @@
 #include "guest/files/collection.h"
 #include "guest/files/guest_files.h"
 #include "guest/files/stop_tree.h"
-#include "guest/guest_cell.h"
-#include "guest/guest_oom.h"
-#include "guest/guest_program.h"
-#include "guest/guest_time.h"
-#include "guest/guest_tool_command.h"
 #include "guest/messages/guest_input.h"
 #include "guest/messages/guest_output.h"
+#include "guest/messages/guest_time.h"
+#include "guest/program/guest_program.h"
+#include "guest/program/guest_tool_command.h"
+#include "guest/session/guest_cell.h"
+#include "guest/session/guest_oom.h"
 
 static struct guest_files files; /* of the last cell */
 static struct known_files known; /* of the cells before */

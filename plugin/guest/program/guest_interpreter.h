@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "guest/guest_program.h"
 #include "guest/messages/guest_protocol.h"
+#include "guest/program/guest_program.h"
 
 struct guest_interpreter {
     struct guest_program program; /* pid 0: there is none */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns what a container's Python is given: see guest_python.h. Runs in the guest. */
-#include "guest/guest_python.h"
+#include "guest/program/guest_python.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "guest/guest_python_text.h"
-#include "guest/guest_script.h"
+#include "guest/program/guest_python_text.h"
+#include "guest/program/guest_script.h"
 #include "protocol/run_description.h"
 
 #define VARIABLE "PYTHONPATH="

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the place of the command: see guest_tool_command.h. */
-#include "guest/guest_tool_command.h"
+#include "guest/program/guest_tool_command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/string_list.h"
-#include "guest/guest_script.h"
+#include "guest/program/guest_script.h"
 
 #define COMMAND  "tool"
 #define PLACE    "/tmp/.code-execute-bin"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking the cells of the guest: see interpreter/cell/cell.h. Runs in the program of a session. */
-#include "guest/guest_cell.h"
+#include "guest/session/guest_cell.h"
 
 #include <errno.h>
 #include <fcntl.h>

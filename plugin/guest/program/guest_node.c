@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns what a container's Node is given: see guest_node.h. Runs in the guest. */
-#include "guest/guest_node.h"
+#include "guest/program/guest_node.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/write_fully.h"
-#include "guest/guest_node_addon_text.h"
-#include "guest/guest_node_text.h"
-#include "guest/guest_program.h"
-#include "guest/guest_script.h"
+#include "guest/program/guest_node_addon_text.h"
+#include "guest/program/guest_node_text.h"
+#include "guest/program/guest_program.h"
+#include "guest/program/guest_script.h"
 
 /* By its ending it is no ES module, whatever the image has in a package.json. */
 #define SCRIPT   SCRIPT_PLACE "/node.cjs"

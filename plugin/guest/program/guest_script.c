@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the place of the scripts, and their variables: see guest_script.h. Runs in the guest. */
-#include "guest/guest_script.h"
+#include "guest/program/guest_script.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/write_fully.h"
-#include "guest/guest_program.h"
+#include "guest/program/guest_program.h"
 
 int script_write(const char *path, const char *text, size_t length)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the look at the container's processor time: see guest_time.h. Runs in the guest. */
-#include "guest/guest_time.h"
+#include "guest/messages/guest_time.h"
 
 #include <time.h>
 #include <unistd.h>

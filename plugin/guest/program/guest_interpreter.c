@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns an interpreter that waits: see guest_interpreter.h. Runs in the guest. */
-#include "guest/guest_interpreter.h"
+#include "guest/program/guest_interpreter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 #include "guest/channels/guest_tools.h"
-#include "guest/guest_python.h"
 #include "guest/messages/guest_input.h"
+#include "guest/program/guest_python.h"
 #include "protocol/run_description.h"
 
 #define TOLD_WAITING 'w'

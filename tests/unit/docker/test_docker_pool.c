@@ -211,6 +211,20 @@ START_TEST(a_container_is_made_when_no_run_is_under_way)
 }
 END_TEST
 
+START_TEST(one_that_cannot_be_filled_is_tried_less_and_less_often)
+{
+    struct warm_pool warm_pool = {.size = 1};
+    static const uint64_t pauses[] = {5, 10, 20, 40, 60, 60};
+    for (size_t i = 0; i < COUNT_OF(pauses); i++) {
+        warm_pool_fail(&warm_pool, 100 * SECOND);
+        ck_assert_uint_eq(warm_pool.not_before_us, (100 + pauses[i]) * SECOND);
+    }
+    warm_pool.failures = 0; /* one was ready */
+    warm_pool_fail(&warm_pool, 100 * SECOND);
+    ck_assert_uint_eq(warm_pool.not_before_us, 105 * SECOND);
+}
+END_TEST
+
 START_TEST(a_warm_pool_is_kept_while_it_is_in_demand)
 {
     struct warm_pool warm_pools[WARM_POOLS] = {{.size = 0}};
@@ -238,6 +252,7 @@ int main(void)
     tcase_add_test(cases, with_packages_the_interpreter_imports_theirs_too);
     tcase_add_test(cases, a_warm_pool_begins_with_a_demand);
     tcase_add_test(cases, a_container_is_made_when_no_run_is_under_way);
+    tcase_add_test(cases, one_that_cannot_be_filled_is_tried_less_and_less_often);
     tcase_add_test(cases, a_warm_pool_is_kept_while_it_is_in_demand);
     return run_suite("docker pool", &cases, 1);
 }

@@ -81,8 +81,7 @@ void docker_run_get_container(struct run *run)
         docker_run_make_container(run);
         return;
     }
-    run_check_guest(run);
-    container_stream_handle(run->container);
+    pool_bound(run->container);
 }
 
 static void take_network_answer(void *user, const struct engine_answer *answer)

@@ -143,6 +143,7 @@ struct container {
     struct warm_pool *warm_pool; /* in which it waits for a job */
     bool warm;                   /* it was made without a run */
     bool ready;                  /* it waits for its message */
+    bool held; /* taken for its job, and not bound to it yet: nothing of it is sent */
     char name[CONTAINER_NAME_LENGTH + 1];
     struct container_stream stream;
     bool creating;      /* the answer to create is still to come */

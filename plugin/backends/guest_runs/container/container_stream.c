@@ -63,8 +63,8 @@ static bool has_to_send(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
     const struct container_job *job = container->job;
-    return stream->waiting && job && (!job->started || job->sends) && !container->removing &&
-           !stream->sender.over;
+    return stream->waiting && job && !container->held && (!job->started || job->sends) &&
+           !container->removing && !stream->sender.over;
 }
 
 static void ask_for_stream(struct container *container)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -60,3 +61,8 @@ void run_message_refuse(struct run_message *message, size_t gap);
 
 /* Wipes and releases it; it is empty then. */
 void run_message_clear(struct run_message *message);
+
+/* waiting_interpreter.c: the guest's arguments for the interpreter that it starts ahead of a run
+ * (guest/guest_interpreter.h), made of the policy's alone: they are part of a container's
+ * configuration. New; NULL: it starts none for such runs. */
+json_t *waiting_interpreter_arguments(const struct run_description *description);

@@ -80,8 +80,30 @@ struct container *pool_take(struct guest_environment *environment, struct engine
         return NULL;
     take_out(container, now);
     container->job = job;
+    container->held = true;
     container->deadline_us = now + TAKEN_LIMIT_US;
     return container;
+}
+
+void pool_bound(struct container *container)
+{
+    container->held = false;
+    container->deadline_us = monotonic_us() + TAKEN_LIMIT_US;
+    container->environment->events->waits(container->job->run);
+    container_stream_handle(container);
+}
+
+/* Rather one that is not ready yet. */
+struct container *pool_give_up(struct guest_environment *environment, const struct engine *engine)
+{
+    struct container *found = NULL;
+    for (struct container *container = environment->containers; container;
+         container = container->next)
+        if (container->warm_pool && container->engine == engine && (!found || !container->ready))
+            found = container;
+    if (found)
+        pool_lose(found);
+    return found;
 }
 
 void pool_put(struct container *container)
@@ -90,13 +112,14 @@ void pool_put(struct container *container)
     container->ready = true;
     warm_pool->making--;
     warm_pool->ready++;
+    warm_pool->failures = 0;
     container->deadline_us = monotonic_us() + waiting_limit_s(warm_pool) * 1000000;
 }
 
 void pool_lose(struct container *container)
 {
     uint64_t now = monotonic_us();
-    container->warm_pool->not_before_us = now + WARM_POOL_RETRY_US;
+    warm_pool_fail(container->warm_pool, now);
     take_out(container, now);
 }
 
@@ -106,7 +129,7 @@ static void make_container(struct guest_environment *environment, struct warm_po
     if (environment->provider->make_waiting(environment, warm_pool, waiting_limit_s(warm_pool)))
         warm_pool->making++;
     else
-        warm_pool->not_before_us = now + WARM_POOL_RETRY_US;
+        warm_pool_fail(warm_pool, now);
     warm_pool_count(warm_pool, now);
 }
 

@@ -12,11 +12,16 @@
 
 /* May a waiting container serve such a run? */
 bool pool_serves(const struct run_description *description);
-/* One made by that template; it has the job from now on. NULL: there is none. From now on as many
- * are kept ready as the description says. */
+/* One made by that template; it has the job from now on, and nothing is sent to it before
+ * pool_bound(). NULL: there is none. From now on as many are kept ready as the description says. */
 struct container *pool_take(struct guest_environment *environment, struct engine *engine,
                             const struct run_description *description, json_t *template,
                             struct container_job *job);
+/* It is its run's alone: judges it, and sends the message. */
+void pool_bound(struct container *container);
+/* One of that engine that waits for no run, or is on its way there, is in no warm pool any more,
+ * and the caller's to remove. NULL: there is none. */
+struct container *pool_give_up(struct guest_environment *environment, const struct engine *engine);
 
 /* See struct container_events. */
 void pool_put(struct container *container);

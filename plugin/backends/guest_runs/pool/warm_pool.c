@@ -33,6 +33,16 @@ struct warm_pool *warm_pool_demand(struct warm_pool warm_pools[WARM_POOLS], stru
     return warm_pool;
 }
 
+void warm_pool_fail(struct warm_pool *warm_pool, uint64_t now)
+{
+    uint64_t pause = WARM_POOL_RETRY_US;
+    for (uint32_t i = 0; i < warm_pool->failures && pause < WARM_POOL_RETRY_LIMIT_US; i++)
+        pause *= 2;
+    warm_pool->failures++;
+    warm_pool->not_before_us =
+        now + (pause < WARM_POOL_RETRY_LIMIT_US ? pause : WARM_POOL_RETRY_LIMIT_US);
+}
+
 void warm_pool_count(struct warm_pool *warm_pool, uint64_t now)
 {
     if (warm_pool->ready + warm_pool->making >= warm_pool->size)

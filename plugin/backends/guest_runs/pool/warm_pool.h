@@ -15,8 +15,10 @@
 #define WARM_POOL_QUIET_US (UINT64_C(100) * 1000)
 /* or after this long with too few, however busy the backend is; */
 #define WARM_POOL_PATIENCE_US (UINT64_C(500) * 1000)
-/* and not before this long after a failure. */
+/* and not before this long after a failure, doubled with each that follows one, */
 #define WARM_POOL_RETRY_US (UINT64_C(5) * 1000000)
+/* up to this. */
+#define WARM_POOL_RETRY_LIMIT_US (UINT64_C(60) * 1000000)
 
 struct engine;
 
@@ -26,6 +28,7 @@ struct warm_pool {
     uint32_t size;    /* wanted */
     uint32_t ready;
     uint32_t making;
+    uint32_t failures;      /* since one was ready */
     uint64_t idle_us;       /* it is emptied after this long without a demand */
     uint64_t used_us;       /* the last demand */
     uint64_t not_before_us; /* the next attempt */
@@ -39,6 +42,8 @@ struct warm_pool *warm_pool_find(struct warm_pool warm_pools[WARM_POOLS], struct
  * where there is none; NULL: none is wanted, or all warm pools are in use. */
 struct warm_pool *warm_pool_demand(struct warm_pool warm_pools[WARM_POOLS], struct engine *engine,
                                    json_t *template, uint32_t size, uint64_t idle_us, uint64_t now);
+/* One was lost, or could not be made. */
+void warm_pool_fail(struct warm_pool *warm_pool, uint64_t now);
 /* To be called when ready or making has changed. */
 void warm_pool_count(struct warm_pool *warm_pool, uint64_t now);
 /* When the next container may be made, 0: none is wanted. busy_us: when a run was last under way.

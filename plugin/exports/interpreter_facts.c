@@ -84,9 +84,8 @@ static json_t *facts_of(const struct configuration *configuration,
                         const struct policy_language *language)
 {
     const struct policy *policy = configuration->policy;
-    const struct policy_image *image = sandbox_mode_row(configuration->mode)->has_images
-                                           ? policy_find_image(policy, language->name)
-                                           : NULL;
+    const struct policy_image *image =
+        policy_find_image(policy, configuration->mode, language->name);
     const struct trial_subject subject = {
         .policy = policy,
         .mode = configuration->mode,

@@ -106,11 +106,11 @@ static bool try_images(const struct policy *policy, enum sandbox_mode mode, stru
 {
     bool reported = false;
     size_t i = 0;
-    size_t count = sandbox_mode_row(mode)->has_images ? policy->images.count : 0;
+    const struct policy_images *images = &policy->images[mode];
     do {
-        const char *image = i < count ? policy->images.by_language[i].name : NULL;
+        const char *image = i < images->count ? images->by_language[i].name : NULL;
         reported = try_layers(policy, mode, image, ret, error);
-    } while (reported && ret->failure == RUN_FAILURE_IMAGE && ++i < count);
+    } while (reported && ret->failure == RUN_FAILURE_IMAGE && ++i < images->count);
     return reported;
 }
 
@@ -199,8 +199,7 @@ static json_t *runtime_json(const struct policy *policy, enum sandbox_mode mode,
 {
     struct error error;
     char image_id[IMAGE_ID_SIZE];
-    const struct policy_image *image =
-        sandbox_mode_row(mode)->has_images ? policy_find_image(policy, language->name) : NULL;
+    const struct policy_image *image = policy_find_image(policy, mode, language->name);
     const struct trial_subject subject = {
         .policy = policy,
         .mode = mode,

@@ -194,7 +194,7 @@ static bool check_readiness(struct call *call, struct error *error)
         .image = call->description.image.name,
         .network = call->request.network,
         .endpoints = call->endpoint_count > 0,
-        .pull = policy->images.pull,
+        .pull = policy->images[call->configuration.mode].pull,
         .workspace = call->context.workspace,
         .workspace_id = call->workspace.id,
     };

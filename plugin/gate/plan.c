@@ -92,23 +92,25 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
 static bool choose_image(const struct call *call, const char **ret, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
-    const char *mode = sandbox_mode_name(call->configuration.mode);
+    enum sandbox_mode mode = call->configuration.mode;
     const char *asked = call->request.image;
     char add_image[64];
-    if (!sandbox_mode_row(call->configuration.mode)->has_images) {
+    if (!sandbox_mode_row(mode)->has_images) {
         *ret = NULL;
         return true;
     }
-    const struct policy_image *own = policy_find_image(policy, call->language->name);
-    if (asked && !policy_offers_image(policy, asked)) {
+    const struct policy_image *own = policy_find_image(policy, mode, call->language->name);
+    if (asked && !policy_offers_image(policy, mode, asked)) {
         error_set(error, ERROR_POLICY_DENIED, "policy denied: image");
-        offer_hint_image(call, own && policy_image_is_settled(policy, own->name), error);
+        offer_hint_image(call, own && policy_image_is_settled(policy, mode, own->name), error);
         return false;
     }
     if (!asked && !own) {
         error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
-                  "the policy has no %s image for the language %s", mode, call->language->name);
-        (void)snprintf(add_image, sizeof(add_image), "add it to the policy's \"%s.images\"", mode);
+                  "the policy has no %s image for the language %s", sandbox_mode_name(mode),
+                  call->language->name);
+        (void)snprintf(add_image, sizeof(add_image), "add it to the policy's \"%s.images\"",
+                       sandbox_mode_name(mode));
         offer_hint_language(call, add_image, error);
         return false;
     }

@@ -176,9 +176,10 @@ struct policy *policy_ref(struct policy *policy)
 static void policy_free(struct policy *policy)
 {
     json_clear_members(policy_members, policy);
-    json_clear_members(policy_images_members, policy);
-    for (size_t i = 0; i < COUNT_OF(policy->options); i++)
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        policy_images_clear(&policy->images[i]);
         free(policy->options[i].bytes);
+    }
     json_decref(policy->patch);
     free(policy->source);
     free(policy);

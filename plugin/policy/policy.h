@@ -114,7 +114,7 @@ struct policy_image {
     char **argv; /* NULL: the language's */
 };
 
-/* The images that runs come from, in modes that have images. */
+/* The images that runs of a mode come from. */
 struct policy_images {
     struct policy_image *by_language;
     size_t count;
@@ -268,8 +268,8 @@ struct policy {
     char **environment_without_network; /* further ones, of sandboxes without network */
     struct policy_language *languages;
     size_t language_count;
-    struct policy_images images;
-    struct wire_bytes options[SANDBOX_MODE_COUNT]; /* each for the backend of its mode */
+    struct policy_images images[SANDBOX_MODE_COUNT]; /* empty where a mode has none */
+    struct wire_bytes options[SANDBOX_MODE_COUNT];   /* each for the backend of its mode */
     /* What the section of a mode has put in the place of its row; NULL: the row stands. */
     const struct sandbox_mode_row *rows[SANDBOX_MODE_COUNT];
     struct policy_content content;
@@ -313,13 +313,15 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
 const struct content_rules *policy_content_find(const struct policy_content *content,
                                                 const char *language);
 
-/* The image of the language, NULL where the policy has none. */
-const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
+/* The image of the language in that mode, NULL where the policy has none. */
+const struct policy_image *policy_find_image(const struct policy *policy, enum sandbox_mode mode,
+                                             const char *language);
 /* Whether the name can be an image that the policy lets run: with a digest where the policy wants
  * one, and with none that merely holds the place of one, such as zeros. */
-bool policy_image_is_settled(const struct policy *policy, const char *image);
-/* Whether a request may name that image. */
-bool policy_offers_image(const struct policy *policy, const char *image);
+bool policy_image_is_settled(const struct policy *policy, enum sandbox_mode mode,
+                             const char *image);
+/* Whether a request in that mode may name that image. */
+bool policy_offers_image(const struct policy *policy, enum sandbox_mode mode, const char *image);
 
 struct policy_verdict {
     enum approval_decision decision;

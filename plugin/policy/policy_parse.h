@@ -28,7 +28,6 @@ extern const struct json_member policy_members[];
 extern const struct json_member policy_process_members[]; /* after the modes */
 extern const struct json_member policy_approval_members[];
 extern const struct json_member policy_secrets_members[];
-extern const struct json_member policy_images_members[];  /* beside those of the mode's engine */
 extern const struct json_member policy_content_members[]; /* of struct policy_content */
 extern const struct json_member policy_tools_members[];
 extern const struct json_member rule_inputs_members[]; /* of struct rule_inputs */
@@ -56,8 +55,13 @@ bool policy_read_pools(const struct json_place *place, json_t *value, void *obje
 bool policy_read_endpoint_auth(const struct json_place *place, json_t *value, void *object);
 /* Takes the languages away that it does not name. */
 bool policy_read_only_languages(const struct json_place *place, json_t *value, void *object);
-/* Of the section of a mode that has images, by policy_images_members. After the languages. */
-bool policy_read_images(const struct json_place *place, json_t *value, struct policy *policy);
+/* The images of a mode, from its section: "images" and "offered". After the languages. */
+bool policy_read_images(const struct json_place *place, json_t *value, enum sandbox_mode mode,
+                        struct policy *policy);
+/* And how they are had: "require_digest" and "pull". */
+bool policy_read_fetching(const struct json_place *place, json_t *value, enum sandbox_mode mode,
+                          struct policy *policy);
+void policy_images_clear(struct policy_images *images);
 
 /* Kinds of members. */
 extern const struct json_kind policy_strings;     /* char **: a list of strings, at least minimum */

@@ -96,7 +96,7 @@ bool describe_image(const struct policy *policy, enum sandbox_mode mode, const c
 {
     if (!sandbox_mode_row(mode)->has_images)
         return true;
-    ret->require_digest = policy->images.require_digest;
+    ret->require_digest = policy->images[mode].require_digest;
     ret->pull = RUN_PULL_NEVER; /* only trials fetch: see readiness.c */
     return describe_text(name, &ret->name);
 }
@@ -119,8 +119,7 @@ void describe_limits(const struct policy_limits *limits, struct run_limits *ret)
 char *const *describe_command_of(const struct policy *policy, enum sandbox_mode mode,
                                  const struct policy_language *language)
 {
-    const struct policy_image *image =
-        sandbox_mode_row(mode)->has_images ? policy_find_image(policy, language->name) : NULL;
+    const struct policy_image *image = policy_find_image(policy, mode, language->name);
     return image && image->argv ? image->argv : language->argv;
 }
 

@@ -152,7 +152,7 @@ static void check_decisions(const struct policy *policy, const char *language,
 static void check_description(const struct policy *policy, const struct policy_language *language,
                               enum sandbox_mode mode, bool network)
 {
-    const struct policy_image *image = policy_find_image(policy, language->name);
+    const struct policy_image *image = policy_find_image(policy, mode, language->name);
     const struct trial_subject subject = {
         .policy = policy,
         .mode = mode,
@@ -233,8 +233,10 @@ static void check(const struct policy *policy)
     check_view(policy->read_only);
     check_view(policy->workspaces);
     check_languages(policy);
-    for (size_t i = 0; i < policy->images.count; i++)
-        MUST(policy_offers_image(policy, policy->images.by_language[i].name));
+    for (int mode = 0; mode < SANDBOX_MODE_COUNT; mode++)
+        for (size_t i = 0; i < policy->images[mode].count; i++)
+            MUST(policy_offers_image(policy, (enum sandbox_mode)mode,
+                                     policy->images[mode].by_language[i].name));
 }
 
 static void must_be_told(const struct error *error)

@@ -130,7 +130,7 @@ PARSER_ALONE = [
     (r"must be an integer between|must be an integer$", "a schema takes 1.0 for an integer", lambda document: has_real(document)),
     (r"/prepare/\w+: (missing|unknown member|must be)", "which interpreter it is may stand in the built-in policy"),
     (r'/remote: (needs one of|"discover.dns" and|is missing)', "one member against another"),
-    (r"/kubernetes/images/typescript/image: missing", "the same list as docker's, which is merged with one that has an image there"),
+    (r"/kubernetes/images/typescript/image: missing", "the schema of docker's, where the built-in policy has an image"),
     (r"/ca_file: ", "a file of this machine"),
     (r"is not in its canonical form|has an address that no endpoint may have", "what an address means"),
     (r'is not in "endpoints" of the policy', "one member against another"),

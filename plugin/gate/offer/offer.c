@@ -72,17 +72,19 @@ static bool has_images(const struct offer *offer)
 static char **images_of(const struct offer *offer)
 {
     const struct policy *policy = policy_of(offer);
+    enum sandbox_mode mode = offer->configuration->mode;
+    const struct policy_images *of_mode = &policy->images[mode];
     CLEANUP(cleanup_string_list) char **images = string_list_new(0);
     if (!has_images(offer) || !offer_grants(offer, CAPABILITY_IMAGE, NULL))
         return TAKE_POINTER(images);
-    for (size_t i = 0; i < policy->images.count; i++) {
-        const char *name = policy->images.by_language[i].name;
-        if (policy_image_is_settled(policy, name) && !string_list_contains(images, name) &&
+    for (size_t i = 0; i < of_mode->count; i++) {
+        const char *name = of_mode->by_language[i].name;
+        if (policy_image_is_settled(policy, mode, name) && !string_list_contains(images, name) &&
             !string_list_append(&images, name))
             return NULL;
     }
-    for (char *const *name = policy->images.offered; name && *name; name++)
-        if (policy_image_is_settled(policy, *name) && !string_list_contains(images, *name) &&
+    for (char *const *name = of_mode->offered; name && *name; name++)
+        if (policy_image_is_settled(policy, mode, *name) && !string_list_contains(images, *name) &&
             !string_list_append(&images, *name))
             return NULL;
     return TAKE_POINTER(images);
@@ -103,8 +105,9 @@ static bool offers_language(const struct offer *offer, const char *name)
         return false;
     if (!has_images(offer) || offers_image(offer))
         return true;
-    const struct policy_image *image = policy_find_image(policy, name);
-    return image && policy_image_is_settled(policy, image->name);
+    enum sandbox_mode mode = offer->configuration->mode;
+    const struct policy_image *image = policy_find_image(policy, mode, name);
+    return image && policy_image_is_settled(policy, mode, image->name);
 }
 
 static bool offers_tools(const struct offer *offer)

@@ -71,7 +71,7 @@ static bool image_is_possible(const struct policy *policy, const struct policy_r
     for (int i = 0; rule->with.image && i < SANDBOX_MODE_COUNT; i++) {
         enum sandbox_mode mode = (enum sandbox_mode)i;
         if (sandbox_mode_row(mode)->has_images && policy->mode_allowed[i] &&
-            names_mode(rule, mode) && policy_offers_image(policy, rule->with.image))
+            names_mode(rule, mode) && policy_offers_image(policy, mode, rule->with.image))
             return true;
     }
     return !rule->with.image;

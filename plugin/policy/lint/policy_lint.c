@@ -257,23 +257,24 @@ static void look_at_secrets(struct lint *lint)
 
 enum image_state { IMAGE_SETTLED, IMAGE_UNSETTLED, IMAGE_ABSENT };
 
-static enum image_state image_state(const struct policy *policy, const char *language)
+static enum image_state image_state(const struct policy *policy, enum sandbox_mode mode,
+                                    const char *language)
 {
-    const struct policy_image *image = policy_find_image(policy, language);
+    const struct policy_image *image = policy_find_image(policy, mode, language);
     if (!image)
         return IMAGE_ABSENT;
-    return policy_image_is_settled(policy, image->name) ? IMAGE_SETTLED : IMAGE_UNSETTLED;
+    return policy_image_is_settled(policy, mode, image->name) ? IMAGE_SETTLED : IMAGE_UNSETTLED;
 }
 
-/* The languages whose image is so, as far as they fit; how many. */
-static size_t join_languages(const struct policy *policy, enum image_state state,
-                             char text[NAMES_LIMIT])
+/* The languages whose image in that mode is so, as far as they fit; how many. */
+static size_t join_languages(const struct policy *policy, enum sandbox_mode mode,
+                             enum image_state state, char text[NAMES_LIMIT])
 {
     size_t count = 0;
     text[0] = '\0';
     for (size_t i = 0; i < policy->language_count; i++) {
         const char *name = policy->languages[i].name;
-        if (image_state(policy, name) != state)
+        if (image_state(policy, mode, name) != state)
             continue;
         text_add_name(text, NAMES_LIMIT, name);
         count++;
@@ -281,55 +282,47 @@ static size_t join_languages(const struct policy *policy, enum image_state state
     return count;
 }
 
-/* The allowed mode that has images, or else NULL; whether no other mode is allowed. */
-static const struct sandbox_mode_row *find_mode_with_images(const struct policy *policy,
-                                                            bool *ret_alone)
-{
-    const struct sandbox_mode_row *found = NULL;
-    *ret_alone = true;
-    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
-        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
-        if (policy->mode_allowed[i] && row->has_images)
-            found = row;
-        else if (policy->mode_allowed[i])
-            *ret_alone = false;
-    }
-    return found;
-}
-
-/* A language without an image is one that cannot run at all where there is no other mode. */
-static void look_at_images(struct lint *lint)
+/* alone: no other mode is allowed. A language without an image is one that cannot run at all then.
+ */
+static void look_at_images_of(struct lint *lint, enum sandbox_mode mode, bool alone)
 {
     const struct policy *policy = lint->policy;
+    const struct policy_images *images = &policy->images[mode];
+    const char *level = alone ? LINT_WARNING : LINT_NOTICE;
     char names[NAMES_LIMIT];
     char what[64] = "run";
-    char images[64];
+    char place[64];
     char offered[64];
-    bool alone;
-    const struct sandbox_mode_row *mode = find_mode_with_images(policy, &alone);
-    const char *level = alone ? LINT_WARNING : LINT_NOTICE;
-    if (!mode)
-        return;
-    (void)snprintf(images, sizeof(images), "/%s/images", mode->name);
-    (void)snprintf(offered, sizeof(offered), "/%s/offered", mode->name);
+    (void)snprintf(place, sizeof(place), "/%s/images", sandbox_mode_name(mode));
+    (void)snprintf(offered, sizeof(offered), "/%s/offered", sandbox_mode_name(mode));
     if (!alone)
-        (void)snprintf(what, sizeof(what), "run in %s mode", mode->name);
-    size_t settled = join_languages(policy, IMAGE_SETTLED, names);
-    if (alone && settled == 0)
-        lint_add(lint, level, images, NULL, "nothing can run yet: no language has a usable image");
-    if (join_languages(policy, IMAGE_UNSETTLED, names) > 0)
+        (void)snprintf(what, sizeof(what), "run in %s mode", sandbox_mode_name(mode));
+    if (alone && join_languages(policy, mode, IMAGE_SETTLED, names) == 0)
+        lint_add(lint, level, place, NULL, "nothing can run yet: no language has a usable image");
+    if (join_languages(policy, mode, IMAGE_UNSETTLED, names) > 0)
         lint_add(
-            lint, level, images, NULL,
+            lint, level, place, NULL,
             "cannot %s yet: %s. Their images have no digest%s, or a placeholder for one: write "
             "NAME@sha256:DIGEST (docker images --digests), or leave them out of \"only_languages\"",
-            what, names, policy->images.require_digest ? ", which require_digest demands" : "");
-    if (join_languages(policy, IMAGE_ABSENT, names) > 0)
-        lint_add(lint, level, images, NULL, "cannot %s: %s. They have no image", what, names);
-    for (size_t i = 0; i < string_list_count(policy->images.offered); i++)
-        if (!policy_image_is_settled(policy, policy->images.offered[i]))
+            what, names, images->require_digest ? ", which require_digest demands" : "");
+    if (join_languages(policy, mode, IMAGE_ABSENT, names) > 0)
+        lint_add(lint, level, place, NULL, "cannot %s: %s. They have no image", what, names);
+    for (size_t i = 0; i < string_list_count(images->offered); i++)
+        if (!policy_image_is_settled(policy, mode, images->offered[i]))
             lint_add(lint, LINT_WARNING, offered, NULL,
                      "the image %s cannot be used: it has no digest, or a placeholder for one",
-                     policy->images.offered[i]);
+                     images->offered[i]);
+}
+
+static void look_at_images(struct lint *lint)
+{
+    const bool *allowed = lint->policy->mode_allowed;
+    int count = 0;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        count += allowed[i];
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (allowed[i] && sandbox_mode_row((enum sandbox_mode)i)->has_images)
+            look_at_images_of(lint, (enum sandbox_mode)i, count == 1);
 }
 
 json_t *policy_lint(const struct policy *policy)

@@ -48,10 +48,10 @@ START_TEST(members_that_a_language_leaves_out_are_empty)
     ck_assert_uint_eq(string_list_count(python->environment), 0);
     ck_assert_uint_eq(string_list_count(python->read_only), 0);
     ck_assert_uint_eq(string_list_count(python->modules), 0);
-    ck_assert_uint_eq(string_list_count(policy->images.offered), 0);
-    ck_assert_ptr_null(policy_find_image(policy, "ruby"));
-    ck_assert_str_eq(policy_find_image(policy, "lua")->name, "l");
-    ck_assert_ptr_null(policy_find_image(policy, "lua")->argv);
+    ck_assert_uint_eq(string_list_count(policy->images[SANDBOX_MODE_DOCKER].offered), 0);
+    ck_assert_ptr_null(policy_find_image(policy, SANDBOX_MODE_DOCKER, "ruby"));
+    ck_assert_str_eq(policy_find_image(policy, SANDBOX_MODE_DOCKER, "lua")->name, "l");
+    ck_assert_ptr_null(policy_find_image(policy, SANDBOX_MODE_DOCKER, "lua")->argv);
 }
 END_TEST
 
@@ -131,11 +131,13 @@ START_TEST(patches_as_rfc_7386_says)
     ck_assert_ptr_null(patched->runtime_path[1]);
     ck_assert(policy_allows_secret(patched, "anything"));
     ck_assert(patched->required_layers == (LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK)));
-    ck_assert_str_eq(policy_find_image(patched, "ruby")->name, "ruby:3.3-alpine");
-    ck_assert_ptr_null(policy_find_image(patched, "ruby")->argv);
-    ck_assert_str_eq(policy_find_image(patched, "typescript")->argv[0], "node");
-    ck_assert(policy_offers_image(patched, "node:22-slim"));
-    ck_assert(!policy_offers_image(patched, "node"));
+    ck_assert_str_eq(policy_find_image(patched, SANDBOX_MODE_DOCKER, "ruby")->name,
+                     "ruby:3.3-alpine");
+    ck_assert_ptr_null(policy_find_image(patched, SANDBOX_MODE_DOCKER, "ruby")->argv);
+    ck_assert_str_eq(policy_find_image(patched, SANDBOX_MODE_DOCKER, "typescript")->argv[0],
+                     "node");
+    ck_assert(policy_offers_image(patched, SANDBOX_MODE_DOCKER, "node:22-slim"));
+    ck_assert(!policy_offers_image(patched, SANDBOX_MODE_DOCKER, "node"));
     CLEANUP(docker_options_clear) struct docker_options options = options_of(patched);
     ck_assert_str_eq(options.host, "");
     ck_assert_str_eq(patched->environment[0], "A=1");
@@ -171,7 +173,7 @@ START_TEST(offers_only_the_languages_it_names)
     ck_assert_str_eq(policy_find_language(policy, "sh")->file, "a.sh");
     ck_assert_str_eq(policy_find_language(policy, "python")->file, "main.py");
     ck_assert_ptr_null(policy_find_language(policy, "lua"));
-    ck_assert_uint_eq(policy->images.count, 2);
+    ck_assert_uint_eq(policy->images[SANDBOX_MODE_DOCKER].count, 2);
     ck_assert_str_ne(policy->sha256, all->sha256);
     CLEANUP(cleanup_policy) struct policy *absent = load("{\"only_languages\":null}", &error);
     ck_assert_uint_eq(absent->language_count, all->language_count);
@@ -450,15 +452,44 @@ START_TEST(one_image_may_serve_all_languages)
                                  "\"offered\":[\"more:1\"],\"runtime\":\"runsc\"}}",
                                  &error);
     ck_assert_msg(policy != NULL, "%s", error.message);
-    ck_assert_uint_eq(policy->images.count, policy->language_count);
+    ck_assert_uint_eq(policy->images[SANDBOX_MODE_DOCKER].count, policy->language_count);
     for (size_t i = 0; i < policy->language_count; i++)
-        ck_assert_str_eq(policy_find_image(policy, policy->languages[i].name)->name,
-                         "all@sha256:1");
-    ck_assert(policy_offers_image(policy, "more:1"));
-    ck_assert(!policy_offers_image(policy, "python:3.11-slim"));
-    ck_assert_int_eq((int)policy->images.pull, RUN_PULL_MISSING);
+        ck_assert_str_eq(
+            policy_find_image(policy, SANDBOX_MODE_DOCKER, policy->languages[i].name)->name,
+            "all@sha256:1");
+    ck_assert(policy_offers_image(policy, SANDBOX_MODE_DOCKER, "more:1"));
+    ck_assert(!policy_offers_image(policy, SANDBOX_MODE_DOCKER, "python:3.11-slim"));
+    ck_assert_int_eq((int)policy->images[SANDBOX_MODE_DOCKER].pull, RUN_PULL_MISSING);
     CLEANUP(docker_options_clear) struct docker_options options = options_of(policy);
     ck_assert_str_eq(options.runtime, "runsc");
+}
+END_TEST
+
+#define DIGEST "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* An engine's image has no guest in it, so a cluster's is another one. */
+START_TEST(each_mode_has_images_of_its_own)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy =
+        load("{\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\",\"kubernetes\"]},"
+             "\"docker\":{\"images\":{\"sh\":\"engine:1\"},\"offered\":[\"more:1\"]},"
+             "\"kubernetes\":{\"images\":{\"sh\":\"cluster" DIGEST "\"}}}",
+             &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    ck_assert_str_eq(policy_find_image(policy, SANDBOX_MODE_DOCKER, "sh")->name, "engine:1");
+    ck_assert_str_eq(policy_find_image(policy, SANDBOX_MODE_KUBERNETES, "sh")->name,
+                     "cluster" DIGEST);
+    ck_assert_ptr_nonnull(policy_find_image(policy, SANDBOX_MODE_DOCKER, "python"));
+    ck_assert_ptr_null(policy_find_image(policy, SANDBOX_MODE_KUBERNETES, "python"));
+    ck_assert_ptr_null(policy_find_image(policy, SANDBOX_MODE_PROCESS, "sh"));
+    ck_assert(policy_offers_image(policy, SANDBOX_MODE_DOCKER, "more:1"));
+    ck_assert(!policy_offers_image(policy, SANDBOX_MODE_KUBERNETES, "more:1"));
+    ck_assert(!policy_offers_image(policy, SANDBOX_MODE_KUBERNETES, "engine:1"));
+    ck_assert(!policy_offers_image(policy, SANDBOX_MODE_DOCKER, "cluster" DIGEST));
+    ck_assert(policy_image_is_settled(policy, SANDBOX_MODE_DOCKER, "engine:1"));
+    ck_assert(!policy_image_is_settled(policy, SANDBOX_MODE_KUBERNETES, "engine:1"));
 }
 END_TEST
 
@@ -468,6 +499,7 @@ int main(void)
                       tcase_create("file")};
     tcase_add_loop_test(cases[0], says_how_a_secret_is_delivered, 0, COUNT_OF(deliveries));
     tcase_add_test(cases[0], members_that_a_language_leaves_out_are_empty);
+    tcase_add_test(cases[0], each_mode_has_images_of_its_own);
     tcase_add_test(cases[0], its_source_is_text);
     tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);

@@ -130,6 +130,14 @@ static const struct {
      "notice /docker/images;"},
     {"{" QUIET ",\"docker\":{\"images\":\"a@sha256:" ZEROS "\"}}", "notice /docker/images;"},
     {"{" QUIET ",\"docker\":{\"images\":\"a@sha256:DIGEST\"}}", "notice /docker/images;"},
+    {"{" QUIET ",\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\",\"kubernetes\"]},"
+     "\"only_languages\":[\"sh\"],\"docker\":{\"images\":{\"sh\":\"a:1\"}},"
+     "\"kubernetes\":{\"images\":{\"sh\":\"a@sha256:" HASH_1 "\"}}}",
+     ""},
+    {"{" QUIET ",\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\",\"kubernetes\"]},"
+     "\"only_languages\":[\"sh\"],\"docker\":{\"images\":{\"sh\":\"a:1\"}},"
+     "\"kubernetes\":{\"images\":{\"sh\":\"a:1\"},\"offered\":[\"a:2\"]}}",
+     "notice /kubernetes/images;warning /kubernetes/offered;"},
     {"{" DOCKER_ALONE ",\"docker\":{\"require_digest\":true}}",
      "warning /docker/images;warning /docker/images;"},
     {"{" DOCKER_ALONE ",\"docker\":{\"require_digest\":true,\"images\":{\"sh\":\"a@sha256:" HASH_1

@@ -29,7 +29,7 @@ static const struct json_member members[] = {
      .check = json_check_absolute_path},
     {"runtime", &member_text, AT(runtime), 1, RUN_NAME_LIMIT, .optional = true,
      .check = check_name},
-    /* Of the images: see policy_read_images(). */
+    /* Of the images: see policy_parse.h. */
     {.name = "require_digest"},
     {.name = "pull"},
     {.name = "images"},
@@ -42,7 +42,8 @@ bool docker_policy_read(const struct json_place *place, json_t *section, struct 
 {
     CLEANUP(docker_options_clear) struct docker_options options = {.host = NULL};
     if (!json_read_members(place, section, members, &options) ||
-        !policy_read_images(place, section, policy))
+        !policy_read_fetching(place, section, SANDBOX_MODE_DOCKER, policy) ||
+        !policy_read_images(place, section, SANDBOX_MODE_DOCKER, policy))
         return false;
     return docker_options_write(&options, ret) || json_place_out_of_memory(place);
 }

@@ -67,57 +67,23 @@ static void clear_section(struct section *section)
     json_clear_members(members, section);
 }
 
-static bool read_image_members(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    static const char *const names[] = {"images", "offered"};
-    for (const struct json_member *member = policy_images_members; member->name; member++)
-        for (size_t i = 0; i < COUNT_OF(names); i++)
-            if (strcmp(member->name, names[i]) == 0 &&
-                !json_read_member(place, value, member, policy))
-                return false;
-    return true;
-}
-
-/* They have the guest in them, so they are others than those of an engine, and a policy has one
- * list. Nodes fetch them, and only by their digests. */
+/* They have the guest in them, so they are others than those of an engine. Nodes fetch them, and
+ * only by their digests. */
 static bool read_images(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    struct policy_images others = policy->images;
-    policy->images = (struct policy_images){.require_digest = true, .pull = RUN_PULL_NEVER};
-    bool is_good = read_image_members(place, value, policy);
-    if (!policy->mode_allowed[SANDBOX_MODE_KUBERNETES]) {
-        struct policy_images own = policy->images;
-        policy->images = others;
-        others = own;
-    }
-    struct policy_images kept = policy->images;
-    policy->images = others;
-    json_clear_members(policy_images_members, policy);
-    policy->images = kept;
-    return is_good;
-}
-
-static bool check_modes(const struct json_place *place, const json_t *section,
-                        const struct policy *policy)
-{
-    if (!policy->mode_allowed[SANDBOX_MODE_KUBERNETES])
-        return true;
-    if (!section)
-        return json_place_refuse(place, "is missing: a policy that allows mode kubernetes names "
-                                        "its images there");
-    return !policy->mode_allowed[SANDBOX_MODE_DOCKER] ||
-           json_place_refuse(place, "a policy has one list of images: it allows mode kubernetes "
-                                    "or mode docker");
+    policy->images[SANDBOX_MODE_KUBERNETES] =
+        (struct policy_images){.require_digest = true, .pull = RUN_PULL_NEVER};
+    return policy_read_images(place, value, SANDBOX_MODE_KUBERNETES, policy);
 }
 
 bool kubernetes_policy_read(const struct json_place *place, json_t *section, struct policy *policy,
                             struct wire_bytes *ret)
 {
     CLEANUP(clear_section) struct section read = {.user_namespace = false};
-    if (!check_modes(place, section, policy))
-        return false;
     if (!section)
-        return true;
+        return !policy->mode_allowed[SANDBOX_MODE_KUBERNETES] ||
+               json_place_refuse(place, "is missing: a policy that allows mode kubernetes names "
+                                        "its images there");
     if (!json_read_members(place, section, members, &read) || !read_images(place, section, policy))
         return false;
     read.options.user_namespace = read.user_namespace;

@@ -53,7 +53,7 @@ def above_ten(fd):
 def joined_script():
     with tempfile.TemporaryDirectory() as directory:
         target = pathlib.Path(directory, "script")
-        subprocess.run([ROOT / "scripts/join-scripts", target, SCRIPT, *PARTS], check=True)
+        subprocess.run([ROOT / "scripts/generate/join-scripts", target, SCRIPT, *PARTS], check=True)
         return target.read_bytes()
 
 

@@ -64,7 +64,7 @@ def test_a_python_without_ctypes_is_not_copied():
     session = begin()
     tap.equal(call("x = 2", session)["session"]["checkpoint"], "taken", "the control")
     parts = {"__name__": "session_checkpoint"}
-    exec((ROOT / "plugin" / "guest" / "session_checkpoint.py").read_text(), parts)
+    exec((ROOT / "plugin/guest/session/session_checkpoint.py").read_text(), parts)
     guest, interpreter = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     sys.modules["ctypes"], there = None, sys.modules.get("ctypes")
     try:

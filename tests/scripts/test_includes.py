@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/check-includes on the product's sources, and on a copy of them with an include that must not be."""
+"""scripts/check-includes on the product's sources, and on a copy of them with an include that must not be, or with a folder of too many
+files."""
 import pathlib
 import re
 import shutil
@@ -84,6 +85,27 @@ def test_a_planted_cycle():
 
 def test_an_include_that_leads_nowhere():
     refused("plugin/gate/gate.c", "no_such.h", "plugin/gate/gate.c: no_such.h is not in the tree")
+
+
+def planted_files(planted):
+    """What is said of the copy with further files; planted: by folder, their names."""
+    paths = [COPY / folder / name for folder, names in planted.items() for name in names]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    status, said = says()
+    for path in paths:
+        path.unlink()
+    return status, said.splitlines()
+
+
+def test_folders_with_too_many_files():
+    parts = [f"part_{number}" for number in range(31)]
+    planted = {"plugin/gate/crowded": [f"{part}.h" for part in parts], "scripts/crowded": parts,
+               "tests/crowded": [f"{part}.py" for part in parts]}
+    tap.equal(planted_files(planted), (1, [f"{folder}: 31 files, and a folder has at most 30" for folder in planted]))
+    planted = {folder: [*names[1:], "meson.build", "README.md"] for folder, names in planted.items()}
+    tap.equal(planted_files({**planted, "tests/escape/attacks": parts, "tests/fuzz/corpus/request": parts})[0], 0, "30, attacks and seeds")
 
 
 tap.run(globals())

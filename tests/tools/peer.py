@@ -104,7 +104,7 @@ def begin_of_container(start):
     """The runner of a container, whose run has tools."""
     script = start / "script"
     parts = sorted((PARTS / "python").glob("*.py"))
-    subprocess.run([ROOT / "scripts/join-scripts", script, ROOT / "plugin/guest/program/guest_python.py", *parts], check=True)
+    subprocess.run([ROOT / "scripts/generate/join-scripts", script, ROOT / "plugin/guest/program/guest_python.py", *parts], check=True)
     (start / "sitecustomize.py").write_text(with_tools(script.read_text(encoding="utf-8")), encoding="utf-8")
     script.unlink()
 

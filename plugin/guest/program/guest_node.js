@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Begins the Node of a container's run at the end of its own start, before it reads its program. The guest writes this file
-// (guest_node.c) with the texts of the runner's parts in front of it (scripts/join-scripts), and NODE_OPTIONS names it by a descriptor.
-// All of this is undone before the program begins, but for that descriptor: it is /dev/null then, which a thread of the program loads.
+// (guest_node.c) with the texts of the runner's parts in front of it (scripts/generate/join-scripts). NODE_OPTIONS names it by a
+// descriptor. All of this is undone before the program begins, but for that descriptor. It is /dev/null then, and a thread of the
+// program loads it.
 
 const fs = require('fs');
 
@@ -47,7 +48,7 @@ function load(name) {
   const requireFromPart = (path) => (path.startsWith('./') ? load(path.slice(2, -'.js'.length)) : require(path));
   requireFromPart.cache = require.cache;
   const names = ['exports', 'require', 'module', '__filename', '__dirname'], path = `${__dirname}/${name}.js`;
-  const run = require('vm').compileFunction(PARTS[name], names, { filename: path }); // by scripts/join-scripts
+  const run = require('vm').compileFunction(PARTS[name], names, { filename: path }); // by scripts/generate/join-scripts
   run(part.exports, requireFromPart, part, path, __dirname);
   return part.exports;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addon of guest_node_addon.c, embedded at build (scripts/embed-text). */
+/* The addon of guest_node_addon.c, embedded at build (scripts/generate/embed-text). */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Begins the Python of a container's run at the end of its own start, before it opens its program. At that time Python imports a module
 named sitecustomize (site); its command line is the program's. The guest writes this file (guest_python.c) with the texts of the runner's
-parts in front of it (scripts/join-scripts). The run is there already, or this waits for it: variables and arguments come through a pipe,
-files and standard input are the guest's work. Everything that is changed here is put back before the program begins, this file and its
-variables are removed, and no name of it is left."""
+parts in front of it (scripts/generate/join-scripts). The run is there already, or this waits for it: variables and arguments come
+through a pipe, files and standard input are the guest's work. Everything that is changed here is put back before the program begins, this
+file and its variables are removed, and no name of it is left."""
 
 
 class _Runner:
@@ -14,7 +14,7 @@ class _Runner:
 
     RESULTS_FD, TOOLS_FD = 63, 62  # run_description.h
     has_tools = False  # of the run: then imports.py offers the module "tools"
-    TEXTS = PARTS  # by scripts/join-scripts
+    TEXTS = PARTS  # by scripts/generate/join-scripts
     INSTALLERS = "/.code-execute-installers"  # guest_protocol.h: for the Pythons that the program starts
     OLDEST = (3, 8)  # an older Python does not say where an expression ends, and runs its program as ever
 

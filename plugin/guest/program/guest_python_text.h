@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guest_python.py with the runner's parts (scripts/join-scripts), embedded at build
- * (scripts/embed-text) with a NUL behind it. */
+/* guest_python.py with the runner's parts (scripts/generate/join-scripts), embedded at build
+ * (scripts/generate/embed-text) with a NUL behind it. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell_begin.sh, embedded at build (scripts/embed-text) with a NUL behind it. */
+/* shell_begin.sh, embedded at build (scripts/generate/embed-text) with a NUL behind it. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts that are embedded at build (scripts/embed-text), each with a NUL behind it:
+ * Texts that are embedded at build (scripts/generate/embed-text), each with a NUL behind it:
  *   container.json, the constant part of a container's configuration
  *   the seccomp profiles without and with a network, in the engine's own format, compiled from
- *   policies/seccomp/calls.json (scripts/compile-seccomp-list)
+ *   policies/seccomp/calls.json (scripts/generate/compile-seccomp-list)
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The system call filters of process mode, made once from the rules that the program carries, which
- * are compiled at build from policies/seccomp/calls.json (scripts/compile-seccomp-list). Two are
+ * are compiled at build from policies/seccomp/calls.json (scripts/generate/compile-seccomp-list). Two are
  * stacked on each run (seccomp(2): the strictest verdict counts): the list says which calls exist,
  * the guard takes away by argument. libseccomp cannot say "this call, but not with that argument"
  * in a filter that refuses by default.

@@ -259,10 +259,13 @@ int main(int argument_count, char **arguments)
         return 1;
     }
     output_open();
-    if (is_distant && !input_await_call())
+    char peer[GUEST_PEER_SIZE] = "";
+    if (is_distant && !input_await_call(peer))
         fail("hear the backend's call");
     if (!facts_send())
         fail("read /proc/self/status");
+    if (peer[0] != '\0')
+        network_try(peer);
     const char *problem = argument_count > interpreter_at
                               ? interpreter_start(arguments + interpreter_at, &interpreter)
                               : NULL;

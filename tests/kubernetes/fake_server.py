@@ -11,6 +11,7 @@ import pathlib
 import queue
 import socketserver
 import struct
+import sys
 import tempfile
 import threading
 import urllib.parse
@@ -75,6 +76,7 @@ class FakeServer:
         self.pods, self.version, self.plan, self.requests = {}, 100, {}, []
         self.lock, self.watchers, self.history = threading.RLock(), [], []
         self.mutate = lambda pod: None
+        self.node = "node-1"  # that takes pods
         self.runs = True  # a pod that is made runs at once
         self.confirms = True  # a pod that is deleted with a grace is gone at once
         fake = self
@@ -92,6 +94,10 @@ class FakeServer:
 
         class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
             daemon_threads = True
+
+            def handle_error(self, request, client_address):
+                if not isinstance(sys.exc_info()[1], ConnectionError):
+                    super().handle_error(request, client_address)
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
@@ -183,6 +189,8 @@ users:
         kind = "attach" if name.endswith("/attach") else "pod" if name else "watch" if query.get("watch") else "list"
         if handler.command == "POST":
             kind = "pods"
+        if url.path == "/version":
+            kind = "version"
         with self.lock:
             self.requests.append((handler.command, kind, url.path, query, body, dict(handler.headers)))
         if handler.headers.get("Authorization") != "Bearer " + TOKEN:
@@ -222,8 +230,8 @@ users:
             self.tell("ADDED", pod)
             made = copy.deepcopy(pod)
             if self.runs:
-                pod["spec"]["nodeName"] = "node-1"
-                pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "run", "state": {"running": {}}}]}
+                pod["spec"]["nodeName"] = self.node
+                pod["status"] = {"phase": "Running", "podIP": f"10.0.0.{len(self.history)}", "containerStatuses": [{"name": "run", "state": {"running": {}}}]}
                 self.tell("MODIFIED", pod)
             return 201, made
 
@@ -250,6 +258,10 @@ users:
                 line = event if isinstance(event, bytes) else json.dumps(event).encode() + b"\n"
                 handler.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
             handler.wfile.write(b"0\r\n\r\n")
+
+    @staticmethod
+    def get_version(_handler, _name, _query, _body):
+        return 200, {"major": "1", "minor": "34", "gitVersion": "v1.34.4"}
 
     def get_pod(self, _handler, name, _query, _body):
         with self.lock:

@@ -5,7 +5,7 @@ import os
 import struct
 
 KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended", "files", "collected",
-         "cell", "late_stdout", "late_stderr", "measured", "restored", "not_restored", "parked", "answers_taken")
+         "cell", "late_stdout", "late_stderr", "measured", "restored", "not_restored", "parked", "answers_taken", "endpoints", "network")
 STREAMS = ("stdout", "stderr", "results", "files")
 PATH = "/.code-execute-guest"
 HEADER = struct.Struct("<IB")

@@ -23,3 +23,9 @@ bool facts_send(void);
 /* They are to have the digest of the guest's program, which can be read only before the guest is
  * protected. false with errno. */
 bool facts_take_digest(void);
+
+/* guest_network.c: what of the cluster's network a pod reaches, by the guest's own tries: before it
+ * has heard of a run, and before a filter is on anything. No byte of a run is in them. Tries all at
+ * once, for two seconds at most, and sends what came of each (GUEST_NETWORK). peer: the address of
+ * another pod. */
+void network_try(const char *peer);

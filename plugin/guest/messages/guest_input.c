@@ -37,20 +37,32 @@ size_t input_take_some(void *bytes, size_t length)
     return (size_t)count;
 }
 
-/* containerd begins to pass on input and then to listen for output, so a moment passes between. */
-bool input_await_call(void)
-{
-    static const struct timespec moment = {.tv_nsec = 20000000};
-    char call;
-    (void)input_take_some(&call, sizeof(call));
-    (void)nanosleep(&moment, NULL);
-    return call == GUEST_CALL;
-}
-
 static void read_whole(unsigned char *bytes, size_t length)
 {
     for (size_t taken = 0; taken < length;)
         taken += input_take_some(bytes + taken, length - taken);
+}
+
+static bool take_peer(char ret[GUEST_PEER_SIZE])
+{
+    unsigned char length;
+    read_whole(&length, sizeof(length));
+    if (length >= GUEST_PEER_SIZE)
+        return false;
+    read_whole((unsigned char *)ret, length);
+    ret[length] = '\0';
+    return true;
+}
+
+/* containerd begins to pass on input and then to listen for output, so a moment passes between. */
+bool input_await_call(char ret_peer[GUEST_PEER_SIZE])
+{
+    static const struct timespec moment = {.tv_nsec = 20000000};
+    unsigned char call;
+    read_whole(&call, sizeof(call));
+    bool is_good = call == GUEST_CALL || (call == GUEST_CALL_NETWORK && take_peer(ret_peer));
+    (void)nanosleep(&moment, NULL);
+    return is_good;
 }
 
 static uint64_t read_number(size_t width)

@@ -8,8 +8,9 @@
 
 #include "guest/messages/guest_protocol.h"
 
-/* Waits until the backend is there to hear. false: something else has come. */
-bool input_await_call(void);
+/* Waits until the backend is there to hear. *ret_peer: the pod of GUEST_CALL_NETWORK; untouched by
+ * another call. false: something else has come. */
+bool input_await_call(char ret_peer[GUEST_PEER_SIZE]);
 /* Waits for the message. Returns when it begins, or when the other descriptor hangs up first
  * (false); -1: there is no other. */
 bool input_await(int other);

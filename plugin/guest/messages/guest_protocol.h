@@ -23,9 +23,10 @@
  * FAILED, as to the run.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
- * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
- * bytes, then ENDED, then the FILES that the program has left and COLLECTED, where the run asks for
- * files. Nothing that a program writes is looked at by the guest.
+ * are little endian. The order: FACTS, NETWORK where it was called so, WAITING, then STARTED,
+ * MISSING or FAILED, then the program's bytes, then ENDED, then the FILES that the program has left
+ * and COLLECTED, where the run asks for files. Nothing that a program writes is looked at by the
+ * guest.
  */
 #pragma once
 
@@ -61,8 +62,20 @@
 #define GUEST_STRING_LIMIT    GUEST_HEAD_LIMIT
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65) /* of a cell also a file's number, see above */
-/* Ahead of the message: the stream is attached. */
-#define GUEST_CALL 'c'
+/* Ahead of the message: the stream is attached. With NETWORK the guest also tries the network, and
+ * says GUEST_NETWORK behind the facts; a byte with the length of the address of another pod, and
+ * that address as text, follow. */
+#define GUEST_CALL         'c'
+#define GUEST_CALL_NETWORK 'n'
+#define GUEST_PEER_SIZE    46 /* of that text, with a NUL */
+/* What it tries, as its report names them: a listener of its own, and what must not be reached. */
+#define GUEST_TRY_CONTROL      "control"
+#define GUEST_TRY_SERVER       "api-server"
+#define GUEST_TRY_DNS          "dns-tcp"
+#define GUEST_TRY_DNS_DATAGRAM "dns-udp"
+#define GUEST_TRY_METADATA     "metadata"
+#define GUEST_TRY_POD          "pod"
+#define GUEST_TRIES_MOST       8
 /* Behind ENDED, and behind the files: the backend has all of it. */
 #define GUEST_TAKEN           "all!"
 #define GUEST_TAKEN_LENGTH    4
@@ -125,6 +138,7 @@ enum guest_kind {
     GUEST_ANSWERS_TAKEN, /* a u32: so many more bytes have gone to the program, or were dropped
                             because it has closed its socket */
     GUEST_ENDPOINTS,     /* of the relay of connections */
+    GUEST_NETWORK,       /* what of the network answers: a line a try (network_probe.h) */
     GUEST_KIND_END
 };
 

@@ -29,10 +29,10 @@ END_TEST
 START_TEST(one_address_that_answers_opens_it)
 {
     expect("control connected\n10.96.0.1:443 connected\n[fd00::1]:53 timeout\n", NETWORK_OPEN,
-           "10.96.0.1:443");
+           "10.96.0.1:443 answered");
     expect("control connected\n10.96.0.1:443 timeout\n[fd00::1]:53 111\n", NETWORK_OPEN,
-           "[fd00::1]:53");
-    expect("10.96.0.1:443 97\n[fd00::1]:53 connected\n", NETWORK_OPEN, "[fd00::1]:53");
+           "[fd00::1]:53 answered");
+    expect("10.96.0.1:443 97\n[fd00::1]:53 connected\n", NETWORK_OPEN, "[fd00::1]:53 answered");
 }
 END_TEST
 
@@ -59,6 +59,8 @@ START_TEST(a_probe_without_its_control_proves_nothing)
 {
     char why[80];
     expect("10.96.0.1:443 timeout\n[fd00::1]:53 101\n", NETWORK_NOT_PROVEN,
+           "the probe cannot connect at all");
+    expect("control 111\n10.96.0.1:443 timeout\n[fd00::1]:53 101\n", NETWORK_NOT_PROVEN,
            "the probe cannot connect at all");
     expect("control 97\n10.96.0.1:443 timeout\n[fd00::1]:53 101\n", NETWORK_NOT_PROVEN,
            "the probe cannot connect at all");

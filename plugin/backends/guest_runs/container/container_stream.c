@@ -203,6 +203,10 @@ static bool take_report(struct container *container, const struct guest_piece *s
         stream->facts = guest_facts_read(said->bytes, said->length);
         stream->landlock_abi = guest_facts_landlock(said->bytes, said->length);
         stream->is_known_guest = !digest || guest_facts_are_of(said->bytes, said->length, digest);
+    } else if (said->kind == GUEST_NETWORK && !stream->waiting) {
+        const struct guest_provider *provider = container->environment->provider;
+        return provider->take_network &&
+               provider->take_network(container, said->bytes, said->length);
     } else if (said->kind == GUEST_WAITING && !stream->waiting) {
         stream->waiting = true;
         if (container->job)

@@ -80,6 +80,9 @@ struct guest_provider {
                                       struct warm_pool *warm_pool, uint64_t waiting_s);
     /* Its stream is attached: starts it, unless it runs. container->running is set then. */
     void (*start)(struct container *container);
+    /* Its guest has told what of the network it reaches. false: nobody has asked. NULL: nobody
+     * does. */
+    bool (*take_network)(struct container *container, const unsigned char *report, size_t length);
     /* Asks how it ended, the last request before the removal, where that is not looked at yet. */
     void (*read_end)(struct container *container);
     /* Whether a bad end must be asked about before the run hears of it. NULL: each must. */
@@ -117,6 +120,9 @@ struct guest_provider {
      * Fills what is known of the report but for the layers that are missing. false: the run has
      * failed. */
     bool (*judge)(struct run *run, struct isolation_report *report);
+    /* Why the run's program does not have a layer that it is to have; NULL, also in its place: it
+     * is not to be had here. Borrowed. */
+    const char *(*explain_layer)(const struct run *run, enum isolation_layer layer);
     /* Puts the error code and the remedy into the event. The kind of failure for the event. */
     enum run_failure (*report)(const struct engine_fault *fault, struct run_event *event);
     /* Gives up what is asked for it. */

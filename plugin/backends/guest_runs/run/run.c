@@ -58,6 +58,16 @@ static void drop_message(struct run *run)
     close_fd(TAKE_FD(run->job.inputs));
 }
 
+static void describe_lack(const struct run *run, enum isolation_layer layer, char *ret, size_t size)
+{
+    const struct guest_provider *provider = provider_of(run);
+    const char *why = provider->explain_layer ? provider->explain_layer(run, layer) : NULL;
+    if (why)
+        (void)snprintf(ret, size, "%s: %s", provider->name, why);
+    else
+        (void)snprintf(ret, size, "%s does not provide it here", provider->name);
+}
+
 static void check_layers(struct run *run)
 {
     const struct container_stream *stream = &run->container->stream;
@@ -80,11 +90,10 @@ static void check_layers(struct run *run)
     run->event.origin = run->container->warm ? SANDBOX_READY : SANDBOX_NEW;
     run->event.isolation = report;
     for (uint32_t layer = 0; layer < LAYER_COUNT; layer++) {
-        char message[64];
+        char message[128];
         if (!(run->description.required & ~report.applied & LAYER_BIT(layer)))
             continue;
-        (void)snprintf(message, sizeof(message), "%s does not provide it here",
-                       provider_of(run)->name);
+        describe_lack(run, (enum isolation_layer)layer, message, sizeof(message));
         run->event.failed_layer = layer;
         run_fail(run, RUN_FAILURE_LAYER, 0, message);
         return;

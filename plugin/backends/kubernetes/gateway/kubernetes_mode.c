@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of mode kubernetes: a pod a run. Runs in the gateway, on the thread inside tool_invoke(),
  * tool_prepare() or tool_status(). */
+#include <stdio.h>
+#include <string.h>
+
 #include "backends/kubernetes/gateway/kubernetes_policy.h"
 #include "backends/kubernetes/messages/kubernetes_messages.h"
 #include "call/call.h"
@@ -48,9 +51,28 @@ static void write_details(struct json_draft *draft, const struct call *call)
     write_or_null(draft, "node", report.node);
     write_or_null(draft, "runtime_class", report.runtime_class);
     write_or_null(draft, "kernel", report.kernel);
-    json_draft_string(draft, "network", proof_name(report.network_proof));
+    json_draft_string(draft, "network_tried", proof_name(report.network_proof));
+    write_or_null(draft, "network_reason", report.network_reason);
     json_draft_string(draft, "image", call->description.image.name);
     write_or_null(draft, "image_id", call->outcome.ended.image_id);
+}
+
+/* What doctor shows of that layer: there is an interface, and what was tried of it. */
+static void describe_network(json_t *layers, const struct kubernetes_report *report)
+{
+    char detail[160];
+    size_t i;
+    json_t *layer;
+    json_array_foreach(layers, i, layer)
+    {
+        const char *name = json_string_value(json_object_get(layer, "name"));
+        if (!name || strcmp(name, isolation_layer_name(LAYER_NETWORK_NAMESPACE)) != 0)
+            continue;
+        (void)snprintf(detail, sizeof(detail), "tried from inside of a pod: %s%s%s",
+                       proof_name(report->network_proof), report->network_reason[0] ? ", " : "",
+                       report->network_reason);
+        (void)json_object_set_new(layer, "detail", json_string(detail));
+    }
 }
 
 static void add_status(json_t *status, const struct run_event *trial)
@@ -58,11 +80,12 @@ static void add_status(json_t *status, const struct run_event *trial)
     const struct kubernetes_report report = kubernetes_report_read(&trial->details);
     if (report.server_version[0] == '\0')
         return;
-    (void)json_object_set_new(status, "cluster",
-                              json_pack("{s:s, s:s, s:s, s:s}", "version", report.server_version,
-                                        "namespace", report.name_space, "runtime_class",
-                                        report.runtime_class, "network",
-                                        proof_name(report.network_proof)));
+    (void)json_object_set_new(
+        status, "cluster",
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "version", report.server_version, "namespace",
+                  report.name_space, "runtime_class", report.runtime_class, "network_tried",
+                  proof_name(report.network_proof), "network_reason", report.network_reason));
+    describe_network(json_object_get(status, "layers"), &report);
 }
 
 #define RUNNERS                                                                                \

@@ -52,6 +52,7 @@ static const struct wire_field report_fields[] = {
     TEXT(runtime_class),
     TEXT(kernel),
     WIRE_NUMBER(struct kubernetes_report, network_proof, NETWORK_PROOF_COUNT - 1),
+    TEXT(network_reason),
 };
 
 void kubernetes_report_write(const struct kubernetes_report *report, struct run_details *ret)

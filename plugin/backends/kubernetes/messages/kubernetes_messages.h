@@ -42,6 +42,8 @@ enum network_proof {
     NETWORK_PROOF_COUNT
 };
 
+#define NETWORK_REASON_SIZE 44 /* with a NUL: a report has room for no more */
+
 /* Of the cluster and the run's pod, in STARTED and ENDED; "" and 0 where not known. */
 struct kubernetes_report {
     char server_version[32]; /* "v1.34.4" */
@@ -51,6 +53,7 @@ struct kubernetes_report {
     char runtime_class[64];
     char kernel[16];        /* "Linux", "gVisor": of the pod, once its first process has told */
     uint32_t network_proof; /* enum network_proof */
+    char network_reason[NETWORK_REASON_SIZE]; /* why it is not closed */
 };
 
 void kubernetes_report_write(const struct kubernetes_report *report, struct run_details *ret);

@@ -9,14 +9,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "guest/messages/guest_protocol.h"
 
-#define CONTROL      "control"
 #define NUMBER_LIMIT 4 /* digits of an error's number */
 
 enum outcome {
-    OUTCOME_NONE,      /* it is not in the report, or twice */
-    OUTCOME_BROKEN,    /* none of those that a probe can have */
-    OUTCOME_CONNECTED, /* or answered by whoever has that address */
+    OUTCOME_NONE,   /* it is not in the report, or twice */
+    OUTCOME_BROKEN, /* none of those that a probe can have */
+    OUTCOME_CONNECTED,
+    OUTCOME_REFUSED, /* by whoever has that address: an answer too */
     OUTCOME_UNREACHED,
 };
 
@@ -47,7 +48,7 @@ static enum outcome read_outcome(const char *text, size_t length)
         return OUTCOME_BROKEN;
     int error_number = atoi(number); /* digits, and few */
     if (error_number == ECONNREFUSED || error_number == ECONNRESET)
-        return OUTCOME_CONNECTED;
+        return OUTCOME_REFUSED;
     return is_unreached(error_number) ? OUTCOME_UNREACHED : OUTCOME_BROKEN;
 }
 
@@ -81,8 +82,8 @@ enum network_proof network_probe_judge(const char *report, size_t length,
     (void)snprintf(why, size, "%s", "");
     for (size_t i = 0; i < count; i++) {
         enum outcome outcome = find_outcome(report, length, targets[i]);
-        if (outcome == OUTCOME_CONNECTED) {
-            (void)snprintf(why, size, "%s", targets[i]);
+        if (outcome == OUTCOME_CONNECTED || outcome == OUTCOME_REFUSED) {
+            (void)snprintf(why, size, "%s answered", targets[i]);
             return NETWORK_OPEN;
         }
         if (outcome == OUTCOME_UNREACHED || proof != NETWORK_CLOSED)
@@ -90,8 +91,8 @@ enum network_proof network_probe_judge(const char *report, size_t length,
         proof = NETWORK_NOT_PROVEN;
         (void)snprintf(why, size, "%s was not tried", targets[i]);
     }
-    if (count == 0 ||
-        (proof == NETWORK_CLOSED && find_outcome(report, length, CONTROL) != OUTCOME_CONNECTED)) {
+    if (count == 0 || (proof == NETWORK_CLOSED &&
+                       find_outcome(report, length, GUEST_TRY_CONTROL) != OUTCOME_CONNECTED)) {
         (void)snprintf(why, size, "the probe cannot connect at all");
         return NETWORK_NOT_PROVEN;
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does the cluster enforce the policy that no run reaches anything? Only a try from inside of a pod
- * tells. A guest that tries writes one line an attempt, and this reads them. Pure code. Runs in the
- * kubernetes backend.
+ * tells. A guest that tries (guest/layers/guest_network.c) writes one line an attempt, and this
+ * reads them. Pure code. Runs in the kubernetes backend.
  *
- * A line is "TARGET OUTCOME\n": TARGET is "control" (a listener of the probe's own on loopback, by
- * which it proves that it can connect at all) or an address with its port; OUTCOME is "connected",
- * or the error's number, or "timeout".
+ * A line is "TARGET OUTCOME\n": TARGET is GUEST_TRY_CONTROL (a listener of the guest's own on
+ * loopback, by which it proves that it can connect at all) or another GUEST_TRY_; OUTCOME is
+ * "connected", or the error's number, or "timeout".
  */
 #pragma once
 

@@ -34,6 +34,15 @@ static bool copy_name(const json_t *text, char *ret, size_t size)
     return true;
 }
 
+/* It is tried from inside of another pod, which reads it as an address or as none. */
+static void copy_address(const json_t *text, char ret[POD_ADDRESS_LIMIT + 1])
+{
+    const char *value = json_string_value(text);
+    if (value && strlen(value) <= POD_ADDRESS_LIMIT &&
+        value[strspn(value, "0123456789abcdefABCDEF.:")] == '\0')
+        memcpy(ret, value, strlen(value) + 1);
+}
+
 static enum pod_phase read_phase(const json_t *phase)
 {
     static const char *const names[] = {
@@ -110,6 +119,7 @@ bool pod_state_read(const json_t *pod, struct pod_state *ret)
     state.deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     copy_text(json_object_get(json_object_get(pod, "spec"), "nodeName"), state.node,
               sizeof(state.node));
+    copy_address(json_object_get(status, "podIP"), state.address);
     take_conditions(json_object_get(status, "conditions"), &state);
     take_containers(json_object_get(status, "containerStatuses"), &state);
     take_reason(status, &state); /* what the kubelet has done counts more than what came of it */

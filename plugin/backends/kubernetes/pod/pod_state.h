@@ -13,6 +13,7 @@
 #define POD_VERSION_LIMIT 64
 #define POD_REASON_LIMIT  63
 #define POD_MESSAGE_LIMIT 255
+#define POD_ADDRESS_LIMIT 45 /* of IPv6, as text */
 
 enum pod_change {
     POD_CHANGE_NONE,  /* a bookmark, or an event of a kind that is not known: version alone */
@@ -30,6 +31,7 @@ struct pod_state {
     char version[POD_VERSION_LIMIT + 1]; /* resourceVersion */
     char run[POD_VERSION_LIMIT + 1];     /* POD_LABEL_RUN; "": it has none */
     char node[POD_VERSION_LIMIT + 1];    /* "": it has none yet */
+    char address[POD_ADDRESS_LIMIT + 1]; /* of its interface; "": it has none yet */
     enum pod_phase phase;
     bool deleting;   /* it has a deletionTimestamp */
     bool running;    /* its container runs: it can be attached to */

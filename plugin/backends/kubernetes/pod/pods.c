@@ -80,6 +80,11 @@ const char *pod_name(const struct pod *pod)
     return pod->name;
 }
 
+const json_t *pod_config(const struct pod *pod)
+{
+    return pod->config;
+}
+
 const struct pod_state *pod_state(const struct pod *pod)
 {
     return &pod->state;

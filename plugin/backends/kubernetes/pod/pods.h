@@ -65,6 +65,8 @@ bool pod_remove(struct pod *pod, bool is_dead);
 void pod_free(struct pod *pod);
 
 const char *pod_name(const struct pod *pod);
+/* As asked for, by its making or a claim; borrowed. */
+const json_t *pod_config(const struct pod *pod);
 /* What the server has last said of it. */
 const struct pod_state *pod_state(const struct pod *pod);
 /* What one that is not ready yet waits for, as a fault for whoever waits no longer. */

@@ -11,6 +11,7 @@
 #include "backends/kubernetes/api/api_client.h"
 #include "backends/kubernetes/messages/kubernetes_messages.h"
 #include "backends/kubernetes/pod/pods.h"
+#include "backends/kubernetes/supervisor/network_check.h"
 
 #define CLUSTERS_LIMIT 8 /* with a namespace each; operators have one */
 
@@ -21,6 +22,7 @@ struct engine {
     char version[32]; /* "v1.34.4" */
     bool known;       /* it has answered; until a call fails */
     bool swept;
+    struct network_checks network;
     struct kubernetes_environment *environment;
 };
 

@@ -104,9 +104,7 @@ struct container *kubernetes_container_make(struct engine *cluster, json_t *conf
 /* Its pod has started by itself, and its guest waits to be called. */
 void kubernetes_container_start(struct container *container)
 {
-    static const char call = GUEST_CALL;
-    if (kubernetes_attached_form.send(container, &call, sizeof(call)) != sizeof(call))
-        container_fail(container, "call the guest");
+    network_check_call(container);
 }
 
 /* The watch tells of it, and what it tells is all there is. */

@@ -16,6 +16,8 @@ struct kubernetes_container {
     struct container container; /* the first member */
     struct pod *pod;
     struct attach *attach; /* NULL: not open, or over */
+    enum network_step network_step;
+    struct network_verdict network; /* of its own try */
 };
 
 /* The whole of which that is a part: every one here is. */

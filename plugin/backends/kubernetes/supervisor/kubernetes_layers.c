@@ -8,8 +8,7 @@
 #include "base/cleanup.h"
 
 /* Layers of which the pod, as the API server has it, and the process itself have given evidence.
- * That its network is empty nobody has tried, and the path of its control group is the node's
- * choice to show. */
+ * The path of its control group is the node's choice to show. */
 static uint64_t layers_of(struct run *run)
 {
     static const uint64_t attested =
@@ -23,16 +22,23 @@ static uint64_t layers_of(struct run *run)
         given |= LAYER_BIT(LAYER_ENDPOINT_BROKER);
     if (run->container->stream.landlock_abi)
         given |= LAYER_BIT(LAYER_LANDLOCK);
+    if (kubernetes_run(run)->network.proof == NETWORK_CLOSED)
+        given |= LAYER_BIT(LAYER_NETWORK_NAMESPACE);
     return given |
            (kubernetes_run(run)->options.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
 }
 
-static void note_kernel(struct run *run)
+static void note_inside(struct run *run)
 {
+    struct kubernetes_run *own = kubernetes_run(run);
     bool is_gvisor = run->container->stream.facts & GUEST_FACT_BIT(GUEST_FACT_GVISOR);
+    own->network = network_check_verdict(run->container);
     struct kubernetes_report report = kubernetes_report_read(&run->event.details);
     (void)snprintf(report.kernel, sizeof(report.kernel), "%s",
                    is_gvisor ? GUEST_KERNEL_GVISOR : GUEST_KERNEL_LINUX);
+    report.network_proof = own->network.proof;
+    (void)snprintf(report.network_reason, sizeof(report.network_reason), "%.*s",
+                   NETWORK_REASON_SIZE - 1, own->network.why);
     kubernetes_report_write(&report, &run->event.details);
 }
 
@@ -46,10 +52,16 @@ bool kubernetes_run_judge(struct run *run, struct isolation_report *report)
         run_fail_engine(run, &fault);
         return false;
     }
-    note_kernel(run);
+    note_inside(run);
     run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US; /* its pod was waited for apart */
     report->applied = layers_of(run);
     report->outer_uid = kubernetes_run(run)->options.user_namespace ? 0 : POD_USER;
     report->cgroup_has_pids = 0; /* it is the kubelet's, for all pods alike */
     return true;
+}
+
+const char *kubernetes_run_explain_layer(const struct run *run, enum isolation_layer layer)
+{
+    const struct kubernetes_run *own = (const struct kubernetes_run *)run;
+    return layer == LAYER_NETWORK_NAMESPACE && own->network.why[0] ? own->network.why : NULL;
 }

@@ -17,6 +17,7 @@ struct kubernetes_run {
     struct pods_sweep *sweep;          /* that this run waits for */
     uint64_t asked_us;                 /* when its pod was asked for; 0: not yet */
     char last[96];                     /* the last line that the plugin got */
+    struct network_verdict network;    /* about its pod, once its guest waits */
 };
 
 /* The whole of which that is a part: every one here is. */
@@ -30,6 +31,8 @@ bool kubernetes_run_expire(struct run *run);
 
 /* kubernetes_layers.c */
 bool kubernetes_run_judge(struct run *run, struct isolation_report *report);
+/* See struct guest_provider. */
+const char *kubernetes_run_explain_layer(const struct run *run, enum isolation_layer layer);
 
 /* kubernetes_provider.c */
 extern const struct guest_provider kubernetes_provider;

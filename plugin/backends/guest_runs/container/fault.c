@@ -13,5 +13,6 @@ bool engine_fault_set(struct engine_fault *fault, unsigned int problem, const ch
         fault->message[0] = '\0';
     va_end(arguments);
     fault->problem = problem;
+    fault->retry_after_ms = 0;
     return false;
 }

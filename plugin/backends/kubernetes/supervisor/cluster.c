@@ -22,7 +22,7 @@ struct kubernetes_environment *kubernetes_environment(struct guest_environment *
 
 struct engine_fault cluster_fault(const struct api_fault *fault)
 {
-    struct engine_fault same = {.problem = fault->problem};
+    struct engine_fault same = {.problem = fault->problem, .retry_after_ms = fault->retry_after_ms};
     (void)snprintf(same.message, sizeof(same.message), "%s", fault->message);
     return same;
 }

@@ -71,7 +71,7 @@ static bool begin_anew(struct run *run, const struct engine_fault *fault)
 
 static enum run_failure report(const struct engine_fault *fault, struct run_event *event)
 {
-    return api_fault_report(fault->problem, 0, event);
+    return api_fault_report(fault->problem, fault->retry_after_ms, event);
 }
 
 static int wait_for_server(struct guest_environment *guests, struct curl_waitfd *watches,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line of a watch, and a pod in it: what is taken of it fits, is printable, and can stand in
- * the path of a request; the pod that was asked for is the only one that passes for it. And the
- * same bytes as a kubeconfig. */
+/* One line of a watch, and a pod or a claim in it: what is taken of it fits, is printable, and can
+ * stand in the path of a request; the pod that was asked for is the only one that passes for it.
+ * And the same bytes as a kubeconfig. */
 #include "backends/kubernetes/api/yaml_document.h"
+#include "backends/kubernetes/claim/claim_config.h"
+#include "backends/kubernetes/claim/claim_state.h"
 #include "backends/kubernetes/pod/pod_config.h"
 #include "backends/kubernetes/pod/pod_state.h"
 #include "fuzz.h"
@@ -51,6 +53,31 @@ static void check_attest(const json_t *object)
         (void)pod_attest(object, object, field, sizeof(field));
 }
 
+/* The same object as a claim, as its sandbox, and as the pod of one. */
+static void check_claim(const json_t *object)
+{
+    struct claim_state state;
+    char uid[POD_VERSION_LIMIT + 1] = "";
+    char pod[POD_NAME_LIMIT + 1] = "";
+    char field[ANY_LENGTH] = "";
+    if (claim_state_read(object, &state)) {
+        check_name(state.name, sizeof(state.name));
+        check_name(state.uid, sizeof(state.uid));
+        check_name(state.version, sizeof(state.version));
+        check_name(state.sandbox, sizeof(state.sandbox));
+        check_text(state.reason, sizeof(state.reason));
+        check_text(state.message, sizeof(state.message));
+        MUST(state.created_s >= 0 && (state.word != CLAIM_BOUND || state.sandbox[0] != '\0'));
+    }
+    if (claim_sandbox_read(object, "u", uid, pod))
+        MUST(pod[0] != '\0' && pod[0] != '.');
+    check_name(uid, sizeof(uid));
+    check_name(pod, sizeof(pod));
+    json_auto_t *config = claim_expect_pod(object, object, field, sizeof(field));
+    if (config)
+        MUST(json_array_size(json_object_get(json_object_get(config, "spec"), "containers")) == 1);
+}
+
 static void check_line(const char *text, size_t length)
 {
     enum pod_change change = POD_CHANGE_NONE;
@@ -63,6 +90,7 @@ static void check_line(const char *text, size_t length)
     MUST(json_is_object(object));
     check_state(&state);
     check_attest(object);
+    check_claim(object);
 }
 
 /* Returns how many nodes there are, keys too. */

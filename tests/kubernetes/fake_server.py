@@ -180,17 +180,18 @@ users:
     def seen(self, method, kind):
         return [request for request in self.requests if request[:2] == (method, kind)]
 
+    def place(self, path, query, command):
+        """What a request is about, and its name."""
+        name = path[len(PODS) + 1:] if path.startswith(PODS + "/") else ""
+        kind = "attach" if name.endswith("/attach") else "pod" if name else "watch" if query.get("watch") else "list"
+        return "version" if path == "/version" else "pods" if command == "POST" else kind, name
+
     def serve(self, handler):
         url = urllib.parse.urlsplit(handler.path)
         query = dict(urllib.parse.parse_qsl(url.query))
         length = int(handler.headers.get("Content-Length") or 0)
         body = json.loads(handler.rfile.read(length)) if length else None
-        name = url.path[len(PODS) + 1:] if url.path.startswith(PODS + "/") else ""
-        kind = "attach" if name.endswith("/attach") else "pod" if name else "watch" if query.get("watch") else "list"
-        if handler.command == "POST":
-            kind = "pods"
-        if url.path == "/version":
-            kind = "version"
+        kind, name = self.place(url.path, query, handler.command)
         with self.lock:
             self.requests.append((handler.command, kind, url.path, query, body, dict(handler.headers)))
         if handler.headers.get("Authorization") != "Bearer " + TOKEN:
@@ -198,7 +199,7 @@ users:
         planned = self.plan.get((handler.command, kind))
         answer = planned.pop(0)(handler) if planned else None
         if answer is None:
-            answer = getattr(self, f"{handler.command.lower()}_{kind}")(handler, name, query, body)
+            answer = getattr(self, f"{handler.command.lower()}_{kind.replace(' ', '_')}")(handler, name, query, body)
         if answer:
             self.answer(handler, *answer)
         return None

@@ -14,17 +14,20 @@
 #include <unistd.h>
 
 #include "backends/kubernetes/api/attach.h"
+#include "backends/kubernetes/claim/claim.h"
 #include "backends/kubernetes/pod/pods.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
-#define OWNER "0123456789abcdef0123456789abcdef"
+#define OWNER  "0123456789abcdef0123456789abcdef"
+#define RUN_ID OWNER
 
 struct driver {
     struct api_client *client;
     struct api_server server;
     struct pods *pods;
     struct pod *pod;
+    struct claim *claim; /* of a warm pool, in the place of pod */
     struct attach *attach;
     bool is_connected;
     bool is_asked;
@@ -50,10 +53,15 @@ static void say_fault(const char *what, const struct api_fault *fault)
         (unsigned long long)event.retry_after_ms, fault->message, event.remedy);
 }
 
+static struct pod *pod_of(const struct driver *driver)
+{
+    return driver->claim ? claim_pod(driver->claim) : driver->pod;
+}
+
 static void on_ready(void *user)
 {
     const struct driver *driver = user;
-    say("ready %s", pod_state(driver->pod)->node);
+    say("ready %s", pod_state(pod_of(driver))->node);
 }
 
 static void on_claimed(void *user)
@@ -83,43 +91,83 @@ static void on_removed(void *user, const struct api_fault *fault)
     else
         say("removed");
     pod_free(TAKE_POINTER(driver->pod));
+    claim_free(TAKE_POINTER(driver->claim));
 }
 
 static const struct pod_events events = {on_ready, on_claimed, on_failed, on_ended, on_removed};
 
-static void make(struct driver *driver, bool waits)
+struct making {
+    char name[64];
+    struct owner owner;
+    int64_t now_s;
+};
+
+static void begin_making(struct making *ret)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    ret->now_s = now.tv_sec;
+    (void)snprintf(ret->name, sizeof(ret->name), "code-execute-%llx%08lx",
+                   (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec);
+    (void)owner_self(&ret->owner);
+}
+
+static json_t *configure(const struct making *making, json_t *marks, uint64_t deadline_s,
+                         bool waits)
 {
     static const struct pod_choices choices = {
         .runtime_class = "", .service_account = "run", .pull_secret = ""};
     struct run_description description = {
-        .run_id = "0123456789abcdef0123456789abcdef",
+        .run_id = RUN_ID,
         .limits = {.memory_bytes = 256000000, .scratch_bytes = 1 << 20},
     };
     const char *image = getenv("POD_DRIVER_IMAGE");
     const char *command_text = getenv("POD_DRIVER_COMMAND");
-    struct owner owner;
-    char name[64];
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)snprintf(name, sizeof(name), "code-execute-%llx%08lx", (unsigned long long)now.tv_sec,
-                   (unsigned long)now.tv_nsec);
-    (void)owner_self(&owner);
-    json_auto_t *marks = owner_labels(&owner, "", (int64_t)now.tv_sec + 600);
     json_auto_t *command = command_text
                                ? json_loads(command_text, 0, NULL)
                                : json_pack("[s, s]", "/.code-execute-guest", "without-network");
     const struct pod_terms terms = {
         .image = image ? image : "registry.example/run@sha256:1",
-        .name = name,
+        .name = making->name,
         .owner = OWNER,
         .marks = marks,
-        .deadline_s = waits ? 0 : 90,
+        .deadline_s = deadline_s,
         .waits = waits,
         .command = command,
     };
-    json_t *config = pod_config_for_run(&description, &choices, &terms);
+    return pod_config_for_run(&description, &choices, &terms);
+}
+
+static void make(struct driver *driver, bool waits)
+{
+    struct making making;
+    begin_making(&making);
+    json_auto_t *marks = owner_labels(&making.owner, "", making.now_s + 600);
+    json_t *config = configure(&making, marks, waits ? 0 : 90, waits);
     driver->pod = config ? pod_make(driver->pods, config, &events, driver) : NULL;
     say(driver->pod ? "made" : "no memory");
+}
+
+static void claim(struct driver *driver)
+{
+    struct making making;
+    begin_making(&making);
+    json_auto_t *marks = owner_labels(&making.owner, RUN_ID, making.now_s + 600);
+    const struct claim_order order = {
+        .client = driver->client,
+        .server = &driver->server,
+        .pods = driver->pods,
+        .terms = {.name = making.name,
+                  .pool = "warm",
+                  .owner = OWNER,
+                  .run_id = RUN_ID,
+                  .marks = marks,
+                  .latest_s = making.now_s + 600},
+        .pod = configure(&making, marks, 0, false),
+        .life_s = 60,
+    };
+    driver->claim = claim_make(&order, &events, driver);
+    say(driver->claim ? "claims" : "no memory");
 }
 
 static void take_connection(void *user, const struct api_fault *fault)
@@ -151,24 +199,46 @@ static void send_text(struct driver *driver, const char *text)
     say(count == (ssize_t)strlen(text) ? "sent" : "not sent");
 }
 
+static void explain(const struct driver *driver)
+{
+    struct api_fault fault;
+    if (driver->claim)
+        claim_explain_wait(driver->claim, &fault);
+    else
+        pod_explain_wait(driver->pod, &fault);
+    say_fault("waits", &fault);
+}
+
+static void take_away(struct driver *driver, bool is_dead)
+{
+    if (driver->claim)
+        (void)claim_remove(driver->claim, is_dead);
+    else
+        (void)pod_remove(driver->pod, is_dead);
+}
+
 static void take_order(struct driver *driver, const char *order)
 {
     if (strcmp(order, "make") == 0 || strcmp(order, "make waiting") == 0)
         make(driver, order[4] != '\0');
     else if (strcmp(order, "claim") == 0)
         (void)pod_claim(driver->pod, "feedfeedfeedfeedfeedfeedfeedfeed", time(NULL) + 60, 100);
+    else if (strcmp(order, "claim of a pool") == 0)
+        claim(driver);
+    else if (strcmp(order, "bind") == 0)
+        (void)claim_bind(driver->claim);
     else if (strcmp(order, "remove") == 0 || strcmp(order, "kill") == 0)
-        (void)pod_remove(driver->pod, order[0] == 'r');
-    else if (strcmp(order, "explain") == 0) {
-        struct api_fault fault;
-        pod_explain_wait(driver->pod, &fault);
-        say_fault("waits", &fault);
-    } else if (strcmp(order, "sweep") == 0)
+        take_away(driver, order[0] == 'r');
+    else if (strcmp(order, "explain") == 0)
+        explain(driver);
+    else if (strcmp(order, "sweep") == 0)
         (void)pods_sweep_start(driver->pods, say_swept, NULL);
+    else if (strcmp(order, "sweep claims") == 0)
+        (void)claims_sweep_start(driver->pods, &driver->server, say_swept, NULL);
     else if (strcmp(order, "attach") == 0)
         driver->attach = attach_open(driver->client, &driver->server, driver->server.name_space,
-                                     driver->pod ? pod_name(driver->pod) : "none", POD_CONTAINER,
-                                     take_connection, driver);
+                                     pod_of(driver) ? pod_name(pod_of(driver)) : "none",
+                                     POD_CONTAINER, take_connection, driver);
     else if (strncmp(order, "send ", 5) == 0)
         send_text(driver, order + 5);
     else
@@ -286,6 +356,7 @@ int main(int argc, char **argv)
     say("begins");
     serve(&driver);
     attach_close(driver.attach);
+    claim_free(driver.claim);
     pods_free(driver.pods);
     api_client_free(driver.client);
     api_server_clear(&driver.server);

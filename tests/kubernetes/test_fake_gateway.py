@@ -21,7 +21,7 @@ def call(fake):
 def test_a_busy_server_says_when_to_come_again():
     for answer, retry_after_ms in (((429, b"", {"Retry-After": "60"}), 60000), ((503, b"", {"Retry-After": "120"}), 120000)):
         with FakeServer() as fake:
-            fake.plan["GET", "list"] = [lambda handler, answer=answer: answer]  # the first question is for the server's version
+            fake.plan["GET", "version"] = [lambda handler, answer=answer: answer]  # the first question
             result = call(fake)
             tap.equal((result["status"], result["error"]["code"], result["error"]["retryable"], result["error"]["retry_after_ms"]),
                       ("error", "too_many_requests", True, retry_after_ms), result)
@@ -31,7 +31,7 @@ def test_a_busy_server_says_when_to_come_again():
 def test_a_quota_that_is_used_up_has_no_time():
     with FakeServer() as fake:
         refusal = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: runs, requested: pods=1, used: pods=100, limited: pods=100')
-        fake.plan["GET", "list"] = [lambda handler: refusal]
+        fake.plan["GET", "version"] = [lambda handler: refusal]
         result = call(fake)
         tap.equal((result["error"]["code"], result["error"]["retry_after_ms"]), ("too_many_requests", None), result)
 

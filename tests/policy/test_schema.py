@@ -91,7 +91,7 @@ WHOLE = {
     "remote": {"workers": [{"name": "w-1.example", "address": "10.0.0.7:7443"}, {"name": "w2", "address": "[fd00::7]:7443"}], "discover": None,
                "tls": {"authority": "/etc/c/ca.pem", "certificate": "/etc/c/cert.pem", "key": "/etc/c/key.pem"}, "mode": "process"},
     "kubernetes": {"kubeconfig": "/etc/kube/config", "context": "admin@k", "namespace": "runs-1", "runtime_class": "gvisor.1", "service_account": "run",
-                   "pull_secret": "registry", "user_namespace": True, "offered": ["a/b:1@sha256:2"],
+                   "pull_secret": "registry", "warm_pool": "warm", "user_namespace": True, "offered": ["a/b:1@sha256:2"],
                    "images": {"python": "python:3", "sh": {"image": "alpine", "argv": ["ash", "{file}"]}, "lua": None, "typescript": {"image": "ts"}}},
     "docker": {"host": "unix:///run/x.sock", "context": "remote", "certificates": "/etc/certs", "require_digest": True, "pull": "missing",
                "runtime": "runsc", "offered": ["a/b:1@sha256:2"],

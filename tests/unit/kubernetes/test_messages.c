@@ -11,12 +11,14 @@
 
 static char kubeconfig[] = "/etc/code-execute/kubeconfig";
 static char name_space[] = "code-execute-runs";
+static char pool[] = "code-execute";
 static char host[] = "10.96.0.1";
 
 static struct wire_bytes write_options(void)
 {
     const struct kubernetes_options options = {.kubeconfig = kubeconfig,
                                                .name_space = name_space,
+                                               .warm_pool = pool,
                                                .user_namespace = 1,
                                                .service_host = host};
     struct wire_bytes bytes = {NULL, 0};
@@ -32,6 +34,7 @@ START_TEST(options_arrive)
     ck_assert_str_eq(options.kubeconfig, kubeconfig);
     ck_assert_str_eq(options.name_space, name_space);
     ck_assert_str_eq(options.context, "");
+    ck_assert_str_eq(options.warm_pool, pool);
     ck_assert_str_eq(options.service_host, host);
     ck_assert_uint_eq(options.user_namespace, 1);
     kubernetes_options_clear(&options);

@@ -45,7 +45,8 @@ static const struct {
     [API_PROBLEM_FORBIDDEN] =
         {ERROR_BACKEND_UNAVAILABLE,
          "the gateway's account lacks the right that the message names: deploy/kubernetes/"
-         "access.yaml has all that it needs (kubectl apply -k deploy/kubernetes)"},
+         "access.yaml has all that it needs (kubectl apply -k deploy/kubernetes), and "
+         "deploy/kubernetes/agent-sandbox what a warm pool takes"},
     [API_PROBLEM_ADMISSION] =
         {ERROR_BACKEND_UNAVAILABLE,
          "a rule of the cluster does not admit the pod: change the rule for the namespace of runs "
@@ -78,6 +79,23 @@ static const struct {
         {ERROR_SANDBOX_UNAVAILABLE,
          "apply deploy/kubernetes/network.yaml to the namespace of runs, in a cluster whose "
          "network plugin enforces NetworkPolicy (Calico, Cilium, Antrea, ...)"},
+    [API_PROBLEM_NO_CLAIMS] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "install agent-sandbox with its extensions (extensions.agents.x-k8s.io/v1beta1) in the "
+         "cluster, or take \"kubernetes.warm_pool\" out of the policy"},
+    [API_PROBLEM_NO_POOL] = {ERROR_BACKEND_UNAVAILABLE,
+                             "make the warm pool and its template in the namespace of runs "
+                             "(deploy/kubernetes/agent-sandbox), or name another in the policy's "
+                             "\"kubernetes.warm_pool\""},
+    [API_PROBLEM_UNBOUND] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "check that agent-sandbox's controller runs, and that the pool has pods: kubectl describe "
+         "sandboxwarmpools,sandboxes,pods --namespace NAMESPACE"},
+    [API_PROBLEM_TEMPLATE] =
+        {ERROR_SANDBOX_UNAVAILABLE,
+         "write that member of the pool's template as deploy/kubernetes/agent-sandbox has it, for "
+         "the policy's image and limits: runs with other limits or images need a policy without "
+         "\"kubernetes.warm_pool\""},
 };
 
 bool api_fault_set(struct api_fault *fault, enum api_problem problem, const char *format, ...)

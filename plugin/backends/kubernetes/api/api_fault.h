@@ -34,6 +34,10 @@ enum api_problem {
     API_PROBLEM_TAKEN,       /* a claim found the pod taken */
     API_PROBLEM_GUEST,       /* the image has another guest than this installation */
     API_PROBLEM_NETWORK,     /* a run's pod reaches addresses: no policy is enforced */
+    API_PROBLEM_NO_CLAIMS,   /* the cluster does not serve claims of agent-sandbox */
+    API_PROBLEM_NO_POOL,     /* no such warm pool, or it has no template */
+    API_PROBLEM_UNBOUND,     /* a claim gets no pod */
+    API_PROBLEM_TEMPLATE,    /* a claim's pod is not fit for the run */
     API_PROBLEM_COUNT
 };
 

@@ -6,6 +6,7 @@
 
 #include "backends/kubernetes/gateway/kubernetes_policy.h"
 #include "backends/kubernetes/messages/kubernetes_messages.h"
+#include "base/cleanup.h"
 #include "call/call.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/json_text.h"
@@ -41,6 +42,14 @@ static const char *proof_name(uint32_t proof)
     return names[proof];
 }
 
+/* As the policy says: each run claims a pod of it, or has its own. */
+static void write_warm_pool(struct json_draft *draft, const struct wire_bytes *bytes)
+{
+    CLEANUP(kubernetes_options_clear) struct kubernetes_options options = {.kubeconfig = NULL};
+    bool is_known = kubernetes_options_read(bytes, &options);
+    write_or_null(draft, "warm_pool", is_known && options.warm_pool ? options.warm_pool : "");
+}
+
 static void write_details(struct json_draft *draft, const struct call *call)
 {
     const struct kubernetes_report report = kubernetes_report_read(&call->outcome.ended.details);
@@ -50,6 +59,7 @@ static void write_details(struct json_draft *draft, const struct call *call)
     write_or_null(draft, "pod", report.pod);
     write_or_null(draft, "node", report.node);
     write_or_null(draft, "runtime_class", report.runtime_class);
+    write_warm_pool(draft, &call->description.options);
     write_or_null(draft, "kernel", report.kernel);
     json_draft_string(draft, "network_tried", proof_name(report.network_proof));
     write_or_null(draft, "network_reason", report.network_reason);

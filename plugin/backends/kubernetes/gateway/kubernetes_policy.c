@@ -54,6 +54,8 @@ static const struct json_member members[] = {
      .optional = true, .check = check_name},
     {"pull_secret", &member_text, AT(pull_secret), 1, KUBERNETES_TEXT_LIMIT, .optional = true,
      .check = check_name},
+    {"warm_pool", &member_text, AT(warm_pool), 1, KUBERNETES_TEXT_LIMIT, .optional = true,
+     .check = check_name},
     {"user_namespace", &member_boolean, .offset = offsetof(struct section, user_namespace),
      .optional = true},
     /* Of the images: see read_images(). */

@@ -17,6 +17,7 @@ static const struct wire_field option_fields[] = {
     STRING(runtime_class, KUBERNETES_TEXT_LIMIT),
     STRING(service_account, KUBERNETES_TEXT_LIMIT),
     STRING(pull_secret, KUBERNETES_TEXT_LIMIT),
+    STRING(warm_pool, KUBERNETES_TEXT_LIMIT),
     WIRE_NUMBER(struct kubernetes_options, user_namespace, 1),
     STRING(service_host, KUBERNETES_TEXT_LIMIT),
     STRING(service_port, KUBERNETES_NAME_LIMIT),

@@ -23,6 +23,7 @@ struct kubernetes_options {
     char *runtime_class;   /* "": the cluster's default runtime */
     char *service_account; /* of the pods, which get no token of it; "": the namespace's default */
     char *pull_secret;     /* with credentials of a registry; "": none */
+    char *warm_pool;       /* of agent-sandbox, whose pods the runs get; "": each has its own */
     uint32_t user_namespace; /* 1: hostUsers false, which the nodes' runtime must have */
     char *service_host;      /* of the cluster, as every pod has it in its environment */
     char *service_port;

@@ -53,6 +53,9 @@ void pod_owner_name(const struct owner *owner, char ret[POD_OWNER_SIZE]);
  * that leaves a whole number (apimachinery, "Before serializing, Quantity will be put in canonical
  * form"). So what was asked for and what was made can be compared as texts. */
 void quantity_write(uint64_t value, char ret[QUANTITY_SIZE]);
+/* A whole number as somebody may have written it: digits, and a decimal or a binary suffix
+ * ("512Mi"). false: it is none, or too large. */
+bool quantity_read(const char *text, uint64_t *ret);
 
 /* The body of POST .../pods for one run; new, NULL when out of memory or where a text in it is not
  * UTF-8. */

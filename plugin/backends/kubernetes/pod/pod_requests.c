@@ -122,6 +122,13 @@ bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wal
     return ask_server(pod, "PATCH", pod->name, json_patch, patch, 0, take_claimed);
 }
 
+bool pod_bind(struct pod *pod, const json_t *patch, json_t *bound)
+{
+    json_decref(pod->claimed_config);
+    pod->claimed_config = bound;
+    return ask_server(pod, "PATCH", pod->name, json_patch, patch, 0, take_claimed);
+}
+
 /* A test of the patch that failed is told as an invalid pod is, but without details. */
 static bool is_taken(const struct api_answer *answer)
 {
@@ -150,6 +157,9 @@ static void keep_claim(struct pod *pod, const json_t *object)
         json_string_value(json_object_get(json_object_get(pod->config, "metadata"), "name"));
     if (pod_state_read(object, &state) && strcmp(state.uid, pod->state.uid) == 0)
         pod->state = state; /* an end in it is told with the watch's word of the same version */
+    if (pod->is_unbound)
+        pod->round = pod->pods->watch.round; /* a list that is under way may be older */
+    pod->is_unbound = false;
 }
 
 static void take_claimed(void *user, const struct api_answer *answer)

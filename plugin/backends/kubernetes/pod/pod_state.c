@@ -4,35 +4,11 @@
 
 #include <string.h>
 
+#include "backends/kubernetes/pod/object_text.h"
 #include "backends/kubernetes/pod/pod_config.h"
 #include "base/cleanup.h"
 
 #define STATUS_GONE 410
-
-/* Bytes that are not printable ASCII become '?': the text is shown to people. */
-static void copy_text(const json_t *text, char *ret, size_t size)
-{
-    const char *value = json_string_value(text);
-    size_t length = 0;
-    for (; value && value[length] != '\0' && length + 1 < size; length++) {
-        ret[length] = value[length];
-        if (value[length] < ' ' || value[length] > '~')
-            ret[length] = '?';
-    }
-    ret[length] = '\0';
-}
-
-/* A name is used in requests: one that does not fit is none. */
-static bool copy_name(const json_t *text, char *ret, size_t size)
-{
-    const char *value = json_string_value(text);
-    if (!value || strlen(value) >= size ||
-        value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] !=
-            '\0')
-        return false;
-    memcpy(ret, value, strlen(value) + 1);
-    return true;
-}
 
 /* It is tried from inside of another pod, which reads it as an address or as none. */
 static void copy_address(const json_t *text, char ret[POD_ADDRESS_LIMIT + 1])
@@ -62,8 +38,8 @@ static void take_reason(const json_t *from, struct pod_state *state)
 {
     if (!json_is_string(json_object_get(from, "reason")))
         return;
-    copy_text(json_object_get(from, "reason"), state->reason, sizeof(state->reason));
-    copy_text(json_object_get(from, "message"), state->message, sizeof(state->message));
+    object_text(json_object_get(from, "reason"), state->reason, sizeof(state->reason));
+    object_text(json_object_get(from, "message"), state->message, sizeof(state->message));
 }
 
 /* A pod that cannot be scheduled says so in a condition alone. */
@@ -110,15 +86,15 @@ bool pod_state_read(const json_t *pod, struct pod_state *ret)
     const json_t *status = json_object_get(pod, "status");
     const json_t *labels = json_object_get(metadata, "labels");
     struct pod_state state = {.phase = read_phase(json_object_get(status, "phase"))};
-    if (!copy_name(json_object_get(metadata, "name"), state.name, sizeof(state.name)) ||
-        !copy_name(json_object_get(metadata, "uid"), state.uid, sizeof(state.uid)) ||
-        !copy_name(json_object_get(metadata, "resourceVersion"), state.version,
-                   sizeof(state.version)))
+    if (!object_name(json_object_get(metadata, "name"), state.name, sizeof(state.name)) ||
+        !object_name(json_object_get(metadata, "uid"), state.uid, sizeof(state.uid)) ||
+        !object_name(json_object_get(metadata, "resourceVersion"), state.version,
+                     sizeof(state.version)))
         return false;
-    (void)copy_name(json_object_get(labels, POD_LABEL_RUN), state.run, sizeof(state.run));
+    (void)object_name(json_object_get(labels, POD_LABEL_RUN), state.run, sizeof(state.run));
     state.deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-    copy_text(json_object_get(json_object_get(pod, "spec"), "nodeName"), state.node,
-              sizeof(state.node));
+    object_text(json_object_get(json_object_get(pod, "spec"), "nodeName"), state.node,
+                sizeof(state.node));
     copy_address(json_object_get(status, "podIP"), state.address);
     take_conditions(json_object_get(status, "conditions"), &state);
     take_containers(json_object_get(status, "containerStatuses"), &state);
@@ -131,7 +107,7 @@ static bool read_failure(const json_t *status, enum pod_change *ret, struct pod_
 {
     const json_t *code = json_object_get(status, "code");
     *ret_state = (struct pod_state){.phase = POD_UNKNOWN};
-    copy_text(json_object_get(status, "message"), ret_state->message, sizeof(ret_state->message));
+    object_text(json_object_get(status, "message"), ret_state->message, sizeof(ret_state->message));
     *ret = json_integer_value(code) == STATUS_GONE ? POD_CHANGE_OUTDATED : POD_CHANGE_FAILED;
     return true;
 }
@@ -140,8 +116,8 @@ static bool read_version(const json_t *object, enum pod_change *ret, struct pod_
 {
     const json_t *metadata = json_object_get(object, "metadata");
     struct pod_state state = {.phase = POD_UNKNOWN};
-    if (!copy_name(json_object_get(metadata, "resourceVersion"), state.version,
-                   sizeof(state.version)))
+    if (!object_name(json_object_get(metadata, "resourceVersion"), state.version,
+                     sizeof(state.version)))
         return false;
     *ret_state = state;
     *ret = POD_CHANGE_NONE;

@@ -59,6 +59,30 @@ struct pod *pod_make(struct pods *pods, json_t *config, const struct pod_events 
     return NULL;
 }
 
+struct pod *pod_adopt(struct pods *pods, json_t *config, const struct pod_state *state,
+                      const struct pod_events *events, void *user)
+{
+    struct pod *pod = malloc(sizeof(*pod));
+    if (!pod) {
+        json_decref(config);
+        return NULL;
+    }
+    *pod = (struct pod){
+        .next = pods->list,
+        .pods = pods,
+        .events = events,
+        .user = user,
+        .config = config,
+        .name = json_string_value(json_object_get(json_object_get(config, "metadata"), "name")),
+        .state = *state,
+        .is_ready = true,
+        .is_unbound = true,
+    };
+    pods->list = pod;
+    pods_watch_begin(pods);
+    return pod;
+}
+
 void pod_free(struct pod *pod)
 {
     if (!pod)

@@ -54,6 +54,13 @@ void pods_free(struct pods *pods);
  * memory. */
 struct pod *pod_make(struct pods *pods, json_t *config, const struct pod_events *events,
                      void *user);
+/* One that somebody else has made and that runs, with what the server has said of it. config
+ * (taken): how it must stay. Nobody tells of it until it is bound. NULL when out of memory. */
+struct pod *pod_adopt(struct pods *pods, json_t *config, const struct pod_state *state,
+                      const struct pod_events *events, void *user);
+/* Binds it to a run by that PATCH, which gives it the label of the owner; bound (taken): how it is
+ * to be then. "claimed" or "failed" follows. false when out of memory. */
+bool pod_bind(struct pod *pod, const json_t *patch, json_t *bound);
 /* Binds one that waits to a run, if nobody has taken it: "claimed" or "failed" follows. wall_s: how
  * long the run may use it from now on. false when out of memory. */
 bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wall_s);
@@ -84,5 +91,8 @@ typedef void pods_swept(void *user, const struct pods_sweep_result *result);
 struct pods_sweep;
 /* Frees itself after the answer. NULL when out of memory. */
 struct pods_sweep *pods_sweep_start(struct pods *pods, pods_swept *done, void *user);
+/* The same with other objects that have our labels and annotations; path: of their collection. */
+struct pods_sweep *pods_sweep_objects(struct pods *pods, const char *path, pods_swept *done,
+                                      void *user);
 /* Nobody wants the answer any more. NULL is fine. */
 void pods_sweep_disown(struct pods_sweep *sweep);

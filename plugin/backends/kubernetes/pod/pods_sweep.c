@@ -14,6 +14,7 @@
 
 struct pods_sweep {
     struct pods *pods;
+    char collection[API_PATH_LIMIT / 2];
     pods_swept *done;
     void *user;
     size_t pending; /* removals under way, and one for the list itself */
@@ -50,8 +51,7 @@ static void remove_stray(struct pods_sweep *sweep, const struct pod_state *state
         json_pack("{s:s, s:s, s:i, s:{s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
                   "gracePeriodSeconds", 1, "preconditions", "uid", state->uid);
     CLEANUP_FREE char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", sweep->pods->name_space,
-                   state->name);
+    (void)snprintf(path, sizeof(path), "%s/%s", sweep->collection, state->name);
     const struct api_request request = {
         .server = sweep->pods->server,
         .method = "DELETE",
@@ -73,7 +73,8 @@ static void take_list(void *user, const struct api_answer *answer)
     struct owner self;
     size_t i;
     const json_t *pod;
-    json_auto_t *list = api_answer_take(answer, "list pods", &sweep->result.fault);
+    json_auto_t *list =
+        api_answer_take(answer, "list what gateways have left", &sweep->result.fault);
     const json_t *items = owner_self(&self) ? json_object_get(list, "items") : NULL;
     json_array_foreach(items, i, pod)
     {
@@ -86,19 +87,21 @@ static void take_list(void *user, const struct api_answer *answer)
     release(sweep);
 }
 
-struct pods_sweep *pods_sweep_start(struct pods *pods, pods_swept *done, void *user)
+struct pods_sweep *pods_sweep_objects(struct pods *pods, const char *path, pods_swept *done,
+                                      void *user)
 {
     struct pods_sweep *sweep = malloc(sizeof(*sweep));
     if (!sweep)
         return NULL;
-    *sweep = (struct pods_sweep){pods, done, user, .pending = 1};
-    char path[API_PATH_LIMIT];
-    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods?labelSelector=%s%%3D%s",
-                   pods->name_space, "app.kubernetes.io%2Fmanaged-by", POD_MAKER);
+    *sweep = (struct pods_sweep){.pods = pods, .done = done, .user = user, .pending = 1};
+    (void)snprintf(sweep->collection, sizeof(sweep->collection), "%s", path);
+    char list[API_PATH_LIMIT];
+    (void)snprintf(list, sizeof(list), "%s?labelSelector=%s%%3D%s", sweep->collection,
+                   "app.kubernetes.io%2Fmanaged-by", POD_MAKER);
     const struct api_request request = {
         .server = pods->server,
         .method = "GET",
-        .path = path,
+        .path = list,
         .timeout_ms = API_TIME_MS,
         .done = take_list,
         .user = sweep,
@@ -107,6 +110,13 @@ struct pods_sweep *pods_sweep_start(struct pods *pods, pods_swept *done, void *u
         return sweep;
     free(sweep);
     return NULL;
+}
+
+struct pods_sweep *pods_sweep_start(struct pods *pods, pods_swept *done, void *user)
+{
+    char path[API_PATH_LIMIT / 2];
+    (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods", pods->name_space);
+    return pods_sweep_objects(pods, path, done, user);
 }
 
 void pods_sweep_disown(struct pods_sweep *sweep)

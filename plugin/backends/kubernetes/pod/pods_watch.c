@@ -88,7 +88,7 @@ static struct pod *find_unlisted(const struct pods *pods)
 {
     struct pod *pod = pods->list;
     while (pod && (pod->is_listed || pod->round >= pods->watch.round || pod->is_gone ||
-                   pod->state.uid[0] == '\0'))
+                   pod->is_unbound || pod->state.uid[0] == '\0'))
         pod = pod->next;
     return pod;
 }

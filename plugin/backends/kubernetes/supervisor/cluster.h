@@ -22,6 +22,7 @@ struct engine {
     char version[32]; /* "v1.34.4" */
     bool known;       /* it has answered; until a call fails */
     bool swept;
+    bool swept_claims;
     struct network_checks network;
     struct kubernetes_environment *environment;
 };

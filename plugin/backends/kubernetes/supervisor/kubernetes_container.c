@@ -21,6 +21,26 @@ struct kubernetes_container *kubernetes_container(struct container *container)
     return (struct kubernetes_container *)container;
 }
 
+const struct pod *kubernetes_container_pod(const struct kubernetes_container *container)
+{
+    return container->claim ? claim_pod(container->claim) : container->pod;
+}
+
+const char *kubernetes_container_reason(const struct kubernetes_container *container)
+{
+    const struct pod *pod = kubernetes_container_pod(container);
+    return pod ? pod_state(pod)->reason : claim_reason(container->claim);
+}
+
+void kubernetes_container_explain_wait(const struct kubernetes_container *container,
+                                       struct api_fault *ret)
+{
+    if (container->claim)
+        claim_explain_wait(container->claim, ret);
+    else
+        pod_explain_wait(container->pod, ret);
+}
+
 /* What is running can be attached to, and nothing has to be started. */
 static void take_ready(void *user)
 {
@@ -28,6 +48,14 @@ static void take_ready(void *user)
     container->running = true;
     if (!container->removing && !container_stream_open(container))
         container_fail(container, "attach to the pod");
+}
+
+/* The stream is that pod's for certain, and the kubelet ends it in time. */
+static void take_claimed(void *user)
+{
+    struct container *container = user;
+    if (!container->removing)
+        network_check_call(container);
 }
 
 static void take_failure(void *user, const struct api_fault *fault)
@@ -73,6 +101,7 @@ static void take_removal(void *user, const struct api_fault *fault)
 
 static const struct pod_events pod_events = {
     .ready = take_ready,
+    .claimed = take_claimed,
     .failed = take_failure,
     .ended = take_end,
     .removed = take_removal,
@@ -101,10 +130,42 @@ struct container *kubernetes_container_make(struct engine *cluster, json_t *conf
     return &own->container;
 }
 
-/* Its pod has started by itself, and its guest waits to be called. */
+struct container *kubernetes_container_claim(struct engine *cluster,
+                                             const struct claim_terms *terms, json_t *config,
+                                             uint64_t life_s, struct container_job *job)
+{
+    json_auto_t *given = config;
+    struct kubernetes_container *own = calloc(1, sizeof(*own));
+    if (!own)
+        return NULL;
+    const struct claim_order order = {
+        .client = cluster->environment->client,
+        .server = &cluster->server,
+        .pods = cluster->pods,
+        .terms = *terms,
+        .pod = json_incref(given),
+        .life_s = life_s,
+    };
+    container_begin(&own->container, &cluster->environment->guests, cluster, job, NULL);
+    (void)snprintf(own->container.name, sizeof(own->container.name), "%s", terms->name);
+    own->claim = claim_make(&order, &pod_events, &own->container);
+    if (!own->claim) {
+        container_free(&own->container);
+        return NULL;
+    }
+    container_add(&own->container);
+    return &own->container;
+}
+
+/* Its pod has started by itself, and its guest waits to be called: one of a warm pool, until it is
+ * bound to its run. */
 void kubernetes_container_start(struct container *container)
 {
-    network_check_call(container);
+    struct claim *claim = kubernetes_container(container)->claim;
+    if (!claim)
+        network_check_call(container);
+    else if (!claim_bind(claim))
+        container_fail(container, "bind the pod");
 }
 
 /* The watch tells of it, and what it tells is all there is. */
@@ -115,7 +176,8 @@ void kubernetes_container_read_end(struct container *container)
 
 bool kubernetes_container_is_asking(const struct container *container)
 {
-    return pod_is_asking(((const struct kubernetes_container *)container)->pod);
+    const struct kubernetes_container *own = (const struct kubernetes_container *)container;
+    return own->claim ? claim_is_asking(own->claim) : pod_is_asking(own->pod);
 }
 
 void kubernetes_container_stop_asking(struct container *container)
@@ -128,7 +190,8 @@ void kubernetes_container_stop_asking(struct container *container)
 bool kubernetes_container_remove(struct container *container)
 {
     bool is_dead = container->end.reported || !container->stream.waiting;
-    return pod_remove(kubernetes_container(container)->pod, is_dead);
+    struct kubernetes_container *own = kubernetes_container(container);
+    return own->claim ? claim_remove(own->claim, is_dead) : pod_remove(own->pod, is_dead);
 }
 
 bool kubernetes_container_is_current(const struct container *container)
@@ -150,6 +213,7 @@ void kubernetes_container_free(struct container *container)
 {
     struct kubernetes_container *own = kubernetes_container(container);
     pod_free(own->pod);
+    claim_free(own->claim);
     explicit_bzero(own, sizeof(*own)); /* output of its program */
     free(own);
 }

@@ -9,13 +9,15 @@
 
 #include "backends/guest_runs/container/container.h"
 #include "backends/kubernetes/api/attach.h"
+#include "backends/kubernetes/claim/claim.h"
 #include "backends/kubernetes/pod/pods.h"
 #include "backends/kubernetes/supervisor/cluster.h"
 
 struct kubernetes_container {
     struct container container; /* the first member */
-    struct pod *pod;
-    struct attach *attach; /* NULL: not open, or over */
+    struct pod *pod;            /* its own; NULL: it is of a warm pool */
+    struct claim *claim;        /* else NULL */
+    struct attach *attach;      /* NULL: not open, or over */
     enum network_step network_step;
     struct network_verdict network; /* of its own try */
 };
@@ -26,6 +28,18 @@ struct kubernetes_container *kubernetes_container(struct container *container);
 /* Begins to make a pod with that configuration (taken) for the job. NULL when out of memory. */
 struct container *kubernetes_container_make(struct engine *cluster, json_t *config,
                                             struct container_job *job);
+/* Begins to claim one of a warm pool, with such a configuration (taken). NULL when out of memory.
+ */
+struct container *kubernetes_container_claim(struct engine *cluster,
+                                             const struct claim_terms *terms, json_t *config,
+                                             uint64_t life_s, struct container_job *job);
+/* Its pod; NULL: its claim has none yet. */
+const struct pod *kubernetes_container_pod(const struct kubernetes_container *container);
+/* What it waits for before its stream is attached: a word, "" where none is known, and a fault for
+ * whoever waits no longer. */
+const char *kubernetes_container_reason(const struct kubernetes_container *container);
+void kubernetes_container_explain_wait(const struct kubernetes_container *container,
+                                       struct api_fault *ret);
 
 /* See struct guest_provider. */
 void kubernetes_container_start(struct container *container);

@@ -28,12 +28,15 @@ static uint64_t layers_of(struct run *run)
            (kubernetes_run(run)->options.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
 }
 
+/* The pod of a claim has a name of the controller's. */
 static void note_inside(struct run *run)
 {
     struct kubernetes_run *own = kubernetes_run(run);
     bool is_gvisor = run->container->stream.facts & GUEST_FACT_BIT(GUEST_FACT_GVISOR);
     own->network = network_check_verdict(run->container);
     struct kubernetes_report report = kubernetes_report_read(&run->event.details);
+    (void)snprintf(report.pod, sizeof(report.pod), "%.63s",
+                   pod_name(kubernetes_container_pod(kubernetes_container(run->container))));
     (void)snprintf(report.kernel, sizeof(report.kernel), "%s",
                    is_gvisor ? GUEST_KERNEL_GVISOR : GUEST_KERNEL_LINUX);
     report.network_proof = own->network.proof;

@@ -19,7 +19,8 @@
 
 #define TICK_US UINT64_C(1000000) /* between two words to the plugin */
 /* For a pod to be scheduled, its image to be pulled and its guest to report. */
-#define POD_START_LIMIT_US (UINT64_C(300) * 1000000)
+#define START_LIMIT_S      300
+#define POD_START_LIMIT_US (UINT64_C(1000000) * START_LIMIT_S)
 #define DIGEST_MARK        "@sha256:"
 
 static void fail_cluster(struct run *run, const struct api_fault *fault)
@@ -54,7 +55,7 @@ static uint64_t seconds_of_life(const struct run_description *description)
     uint64_t most_ms = UINT64_C(7) * 24 * 3600 * 1000;
     uint64_t life_ms = wall_ms > 0 && wall_ms < most_ms ? wall_ms : most_ms;
     uint64_t wait_ms = description->tools_wait_ms < most_ms ? description->tools_wait_ms : most_ms;
-    return (life_ms + wait_ms) / 1000 + POD_START_LIMIT_US / 1000000 + POD_MARGIN_S;
+    return (life_ms + wait_ms) / 1000 + START_LIMIT_S + POD_MARGIN_S;
 }
 
 /* The name is not made from a run's id: trials share one, and it is to say nothing about a run. */
@@ -79,33 +80,58 @@ static json_t *guest_command(const struct run_description *description)
                      json_sprintf("%" PRIu64, seconds));
 }
 
-static json_t *make_config(struct run *run)
+/* owner's marks are annotations of the pod, or of its claim. */
+static json_t *make_config(const struct run *run, const char *name, json_t *marks,
+                           uint64_t deadline_s)
 {
-    const struct kubernetes_options *options = &kubernetes_run(run)->options;
+    const struct kubernetes_run *own = (const struct kubernetes_run *)run;
+    const struct kubernetes_options *options = &own->options;
     const struct run_description *description = &run->description;
-    char name[CONTAINER_NAME_LENGTH + 1];
     json_auto_t *command = guest_command(description);
-    const struct kubernetes_environment *environment = kubernetes_environment(run->environment);
-    uint64_t deadline_s = seconds_of_life(description);
-    json_auto_t *marks = owner_labels(&environment->owner, description->run_id,
-                                      (int64_t)time(NULL) + (int64_t)deadline_s);
+    bool is_claimed = options->warm_pool[0] != '\0';
     const struct pod_choices choices = {
         .runtime_class = options->runtime_class,
         .service_account = options->service_account,
         .user_namespace = options->user_namespace,
-        .pull_secret = options->pull_secret,
+        .pull_secret = is_claimed ? "" : options->pull_secret, /* in a template, the operator's */
     };
     const struct pod_terms terms = {
         .image = description->image.name,
         .name = name,
-        .owner = environment->owner_name,
+        .owner = kubernetes_environment(run->environment)->owner_name,
         .marks = marks,
-        .deadline_s = deadline_s,
+        .deadline_s = is_claimed ? 0 : deadline_s,
         .command = command,
     };
-    return command && marks && choose_name(name, sizeof(name))
-               ? pod_config_for_run(description, &choices, &terms)
-               : NULL;
+    return command ? pod_config_for_run(description, &choices, &terms) : NULL;
+}
+
+/* NULL when out of memory. */
+static struct container *make_container(struct run *run)
+{
+    const struct kubernetes_environment *environment = kubernetes_environment(run->environment);
+    const char *pool = kubernetes_run(run)->options.warm_pool;
+    char name[CONTAINER_NAME_LENGTH + 1];
+    uint64_t deadline_s = seconds_of_life(&run->description);
+    int64_t latest_s = (int64_t)time(NULL) + (int64_t)deadline_s;
+    json_auto_t *marks = owner_labels(&environment->owner, run->description.run_id, latest_s);
+    if (!marks || !choose_name(name, sizeof(name)))
+        return NULL;
+    json_t *config = make_config(run, name, marks, deadline_s);
+    if (!config)
+        return NULL;
+    if (pool[0] == '\0')
+        return kubernetes_container_make(run->engine, config, &run->job);
+    const struct claim_terms terms = {
+        .name = name,
+        .pool = pool,
+        .owner = environment->owner_name,
+        .run_id = run->description.run_id,
+        .marks = marks,
+        .latest_s = latest_s,
+    };
+    return kubernetes_container_claim(run->engine, &terms, config, deadline_s - START_LIMIT_S,
+                                      &run->job);
 }
 
 static void note_pod(struct run *run)
@@ -117,8 +143,7 @@ static void note_pod(struct run *run)
 
 void kubernetes_run_make_container(struct run *run)
 {
-    json_t *config = make_config(run);
-    run->container = config ? kubernetes_container_make(run->engine, config, &run->job) : NULL;
+    run->container = make_container(run);
     if (!run->container) {
         run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "make the pod");
         return;
@@ -128,32 +153,77 @@ void kubernetes_run_make_container(struct run *run)
     run->deadline_us = kubernetes_run(run)->asked_us + TICK_US;
 }
 
-static void take_sweep(void *user, const struct pods_sweep_result *result)
+/* false: it has failed, and the run with it. */
+static bool add_sweep(struct run *run, const struct pods_sweep_result *result)
 {
-    struct run *run = user;
     kubernetes_run(run)->sweep = NULL;
     if (result->fault.problem != API_PROBLEM_NONE) {
         fail_cluster(run, &result->fault);
-        return;
+        return false;
     }
+    run->event.swept += result->removed;
+    run->event.unswept += result->left;
+    return true;
+}
+
+static void take_sweep(void *user, const struct pods_sweep_result *result)
+{
+    struct run *run = user;
+    if (!add_sweep(run, result))
+        return;
     run->event.cause = RUN_CAUSE_EXIT;
     run->event.exit_code = 0;
-    run->event.swept = result->removed;
-    run->event.unswept = result->left;
     run_conclude(run);
+}
+
+static void sweep_pods(struct run *run)
+{
+    struct kubernetes_run *own = kubernetes_run(run);
+    own->sweep = pods_sweep_start(run->engine->pods, take_sweep, run);
+    if (!own->sweep)
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "begin the sweep");
+}
+
+/* Without their claims pods are not made anew. */
+static void take_sweep_of_claims(void *user, const struct pods_sweep_result *result)
+{
+    struct run *run = user;
+    if (add_sweep(run, result))
+        sweep_pods(run);
+}
+
+static void sweep(struct run *run)
+{
+    struct kubernetes_run *own = kubernetes_run(run);
+    if (own->options.warm_pool[0] == '\0') {
+        sweep_pods(run);
+        return;
+    }
+    own->sweep =
+        claims_sweep_start(run->engine->pods, &run->engine->server, take_sweep_of_claims, run);
+    if (!own->sweep)
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "begin the sweep");
+}
+
+/* What gateways before this one have left, of which nobody waits to hear. */
+static void sweep_once(struct run *run)
+{
+    struct engine *cluster = run->engine;
+    bool has_pool = kubernetes_run(run)->options.warm_pool[0] != '\0';
+    if (!cluster->swept)
+        cluster->swept = pods_sweep_start(cluster->pods, NULL, NULL) != NULL;
+    if (has_pool && !cluster->swept_claims)
+        cluster->swept_claims =
+            claims_sweep_start(cluster->pods, &cluster->server, NULL, NULL) != NULL;
 }
 
 void kubernetes_run_go_on(struct run *run)
 {
-    struct kubernetes_run *own = kubernetes_run(run);
     if (run->description.purpose == RUN_PURPOSE_SWEEP) {
-        own->sweep = pods_sweep_start(run->engine->pods, take_sweep, run);
-        if (!own->sweep)
-            run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "begin the sweep");
+        sweep(run);
         return;
     }
-    if (!run->engine->swept)
-        run->engine->swept = pods_sweep_start(run->engine->pods, NULL, NULL) != NULL;
+    sweep_once(run);
     kubernetes_run_make_container(run);
 }
 
@@ -247,13 +317,12 @@ void kubernetes_run_begin(struct run *run)
 }
 
 /* A line that was sent is not sent again: an empty one means that it goes on. */
-static void tell(struct run *run, const struct pod_state *state)
+static void tell(struct run *run, const char *reason)
 {
     struct kubernetes_run *own = kubernetes_run(run);
     struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
     char line[sizeof(own->last)];
-    (void)snprintf(line, sizeof(line), "waiting for the pod%s%.60s", state->reason[0] ? ": " : "",
-                   state->reason);
+    (void)snprintf(line, sizeof(line), "waiting for the pod%s%.60s", reason[0] ? ": " : "", reason);
     if (strcmp(line, own->last) != 0)
         (void)snprintf(event.message, sizeof(event.message), "%s", line);
     memcpy(own->last, line, sizeof(line));
@@ -269,11 +338,11 @@ bool kubernetes_run_expire(struct run *run)
         return false;
     if (now - own->asked_us > POD_START_LIMIT_US) {
         struct api_fault fault;
-        pod_explain_wait(kubernetes_container(run->container)->pod, &fault);
+        kubernetes_container_explain_wait(kubernetes_container(run->container), &fault);
         fail_cluster(run, &fault);
         return true;
     }
-    tell(run, pod_state(kubernetes_container(run->container)->pod));
+    tell(run, kubernetes_container_reason(kubernetes_container(run->container)));
     run->deadline_us = now + TICK_US;
     return true;
 }

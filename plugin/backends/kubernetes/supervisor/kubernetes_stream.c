@@ -29,9 +29,9 @@ static bool open_stream(struct container *container)
 {
     struct kubernetes_container *own = kubernetes_container(container);
     const struct engine *cluster = container->engine;
-    own->attach =
-        attach_open(cluster->environment->client, &cluster->server, cluster->server.name_space,
-                    pod_name(own->pod), POD_CONTAINER, take_connection, container);
+    own->attach = attach_open(cluster->environment->client, &cluster->server,
+                              cluster->server.name_space, pod_name(kubernetes_container_pod(own)),
+                              POD_CONTAINER, take_connection, container);
     return own->attach != NULL;
 }
 

@@ -18,7 +18,8 @@ static struct network_checks *checks_of(const struct container *container)
 
 static const char *node_of(const struct container *container)
 {
-    return pod_state(((const struct kubernetes_container *)container)->pod)->node;
+    return pod_state(kubernetes_container_pod((const struct kubernetes_container *)container))
+        ->node;
 }
 
 /* NULL: nothing is known, or not any more. */
@@ -176,7 +177,7 @@ static const struct pod *find_user(const struct engine *cluster)
         const struct kubernetes_container *own = (const struct kubernetes_container *)container;
         if (container->engine == cluster && !container->removing && container->stream.open &&
             (own->network_step == NETWORK_WAITS || own->network_step == NETWORK_TRIES))
-            return own->pod;
+            return kubernetes_container_pod(own);
     }
     return NULL;
 }

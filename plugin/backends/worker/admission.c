@@ -63,6 +63,12 @@ struct remote_answer worker_admission_judge(struct worker_admission *admission,
                        admission->runs);
         return busy;
     }
+    /* Their descriptors are held until the gateways have answered. */
+    if (admission->leaving >= admission->max_runs + WORKER_LEAVING_MOST) {
+        (void)snprintf(busy.reason, sizeof(busy.reason),
+                       "gateways have not taken the ends of %u runs yet", admission->leaving);
+        return busy;
+    }
     if (share > admission->memory_total_bytes - admission->memory_bytes) {
         (void)snprintf(busy.reason, sizeof(busy.reason),
                        "the runs under way leave %" PRIu64 " bytes of memory",
@@ -78,6 +84,7 @@ void worker_admission_release(struct worker_admission *admission, const struct r
                               uint64_t held_ms)
 {
     admission->runs--;
+    admission->leaving++;
     admission->memory_bytes -= share_of(offer);
     /* How long people keep a session says nothing about the next run. */
     if (offer->is_session || offer->purpose != RUN_PURPOSE_PROGRAM)
@@ -85,6 +92,11 @@ void worker_admission_release(struct worker_admission *admission, const struct r
     uint64_t before = admission->held_ms == 0 ? held_ms : admission->held_ms;
     uint64_t mean = (before * (HELD_SHARE - 1) + held_ms) / HELD_SHARE;
     admission->held_ms = mean == 0 ? 1 : mean;
+}
+
+void worker_admission_forget(struct worker_admission *admission)
+{
+    admission->leaving--;
 }
 
 struct remote_capacity worker_admission_capacity(const struct worker_admission *admission)

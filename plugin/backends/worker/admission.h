@@ -14,6 +14,8 @@
 /* The bounds of "retry_after_ms". */
 #define WORKER_RETRY_MINIMUM_MS 100
 #define WORKER_RETRY_MAXIMUM_MS 60000
+/* Of ended runs so many more than "max_runs" may wait for their gateways to take their ends. */
+#define WORKER_LEAVING_MOST 64
 
 /* {.max_runs, .memory_total_bytes} is a new one. */
 struct worker_admission {
@@ -21,6 +23,7 @@ struct worker_admission {
     uint64_t memory_total_bytes;
     bool drains; /* nothing is taken any more */
     uint32_t runs;
+    uint32_t leaving;      /* that have ended, and of which something is left on a connection */
     uint64_t memory_bytes; /* of them */
     uint64_t held_ms;      /* how long the last runs have had their share; 0: none has ended */
 };
@@ -28,8 +31,10 @@ struct worker_admission {
 /* The answer to an offer. Where it is ACCEPTED, the run has its share. */
 struct remote_answer worker_admission_judge(struct worker_admission *admission,
                                             const struct remote_offer *offer);
-/* The run of that offer, which was accepted, is over. held_ms: how long it had its share. */
+/* The run of that offer, which was accepted, has ended. held_ms: how long it had its share. What is
+ * left of it on its connection counts until worker_admission_forget(). */
 void worker_admission_release(struct worker_admission *admission, const struct remote_offer *offer,
                               uint64_t held_ms);
+void worker_admission_forget(struct worker_admission *admission);
 /* What gateways are told. */
 struct remote_capacity worker_admission_capacity(const struct worker_admission *admission);

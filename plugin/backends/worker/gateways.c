@@ -34,6 +34,7 @@ struct worker_run {
     uint64_t since_us;
     bool has_arrived;
     bool is_refused; /* by its description */
+    bool has_ended;  /* and has no share any more */
     struct error refusal;
     struct worker_run *next;
 };
@@ -151,16 +152,40 @@ static void on_arrived(void *user, struct link *link, uint32_t channel, int fds[
     run_fds_close(fds);
 }
 
+static void give_share_back(struct gateways *all, struct worker_run *run)
+{
+    uint64_t held_ms = (monotonic_us() - run->since_us) / 1000;
+    if (run->has_ended)
+        return;
+    run->has_ended = true;
+    worker_admission_release(all->admission, &run->offer, held_ms);
+    all->counts.ended_runs++;
+    all->counts.ended_runs_ms += held_ms;
+}
+
 /* Takes it out of the list of its gateway. */
 static void end_run(struct gateway *gateway, struct worker_run **place)
 {
     struct gateways *all = gateway->all;
     CLEANUP_FREE struct worker_run *run = *place;
-    uint64_t held_ms = (monotonic_us() - run->since_us) / 1000;
     *place = run->next;
-    worker_admission_release(all->admission, &run->offer, held_ms);
-    all->counts.ended_runs++;
-    all->counts.ended_runs_ms += held_ms;
+    give_share_back(all, run);
+    worker_admission_forget(all->admission);
+}
+
+/* Its place is free before the gateway hears of its end, so a caller that has its result may send
+ * the next call at once. */
+static void on_told(void *user, struct link *link, uint32_t channel, const unsigned char *bytes,
+                    size_t length)
+{
+    struct gateway *gateway = user;
+    struct worker_run *run = *find_run(gateway, channel);
+    struct run_event event;
+    (void)link;
+    if (!run || !run_event_decode(bytes, length, &event) || event.type != RUN_EVENT_ENDED)
+        return;
+    give_share_back(gateway->all, run);
+    tell_capacity(gateway->all);
 }
 
 static void on_run_over(void *user, struct link *link, uint32_t channel)
@@ -179,6 +204,7 @@ static const struct link_handler handler = {
     .offered = on_offered,
     .arrived = on_arrived,
     .describe = on_describe,
+    .told = on_told,
     .run_over = on_run_over,
 };
 

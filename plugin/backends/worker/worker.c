@@ -250,7 +250,8 @@ static bool is_over(const struct worker *worker)
 {
     if (worker->drain_end_ms == 0)
         return worker->ends;
-    return worker->ends || worker->admission.runs == 0 || monotonic_ms() >= worker->drain_end_ms;
+    return worker->ends || worker->admission.runs + worker->admission.leaving == 0 ||
+           monotonic_ms() >= worker->drain_end_ms;
 }
 
 static void serve(struct worker *worker)

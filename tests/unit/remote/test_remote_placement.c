@@ -115,6 +115,34 @@ START_TEST(all_busy_names_the_least_time)
 }
 END_TEST
 
+/* Of two that were busy, one has room when it is too late to be asked in its turn. */
+START_TEST(a_busy_worker_that_has_room_is_asked_again)
+{
+    struct placing placing = {.begun_us = 10 * S};
+    const struct remote_answer busy = {.verdict = REMOTE_BUSY, .retry_after_ms = 300};
+    ck_assert(!placing_has_room(&placing, 7, 10 * S)); /* it was not asked */
+    placing_asked(&placing, 7);
+    placing_declined(&placing, &busy);
+    ck_assert_int_eq(placing_next(&placing, 1, 0, 10 * S), PLACING_ASK);
+    placing_asked(&placing, 8);
+    ck_assert(placing_has_room(&placing, 7, 10 * S + 1)); /* while the other one is asked */
+    ck_assert(!placing_has_asked(&placing, 7));
+    ck_assert(!placing_has_room(&placing, 8, 10 * S + 1)); /* it has not said that it is busy */
+    placing_declined(&placing, &busy);
+    ck_assert_int_eq(placing_next(&placing, 1, 0, 10 * S + 1), PLACING_ASK);
+    placing_asked(&placing, 7);
+    placing_declined(&placing, &busy);
+    ck_assert_uint_eq(placing.busy, 2);
+    ck_assert_int_eq(placing_next(&placing, 0, 0, 10 * S + 2), PLACING_WAIT);
+    ck_assert(placing_has_room(&placing, 8, 10 * S + ROOM_WAIT_US - 1));
+    placing_asked(&placing, 8);
+    placing_declined(&placing, &busy);
+    /* There is an end of it, however often one says that it has room. */
+    ck_assert(!placing_has_room(&placing, 8, 10 * S + ROOM_WAIT_US));
+    ck_assert_int_eq(placing_next(&placing, 0, 0, 10 * S + ROOM_WAIT_US), PLACING_FAIL);
+}
+END_TEST
+
 START_TEST(a_refusal_and_a_silence_have_their_words)
 {
     struct placing placing = {.begun_us = 1};
@@ -155,6 +183,7 @@ int main(void)
     tcase_add_test(cases[0], a_run_asks_one_after_the_other);
     tcase_add_test(cases[0], a_connection_that_is_being_made_is_waited_for);
     tcase_add_test(cases[0], all_busy_names_the_least_time);
+    tcase_add_test(cases[0], a_busy_worker_that_has_room_is_asked_again);
     tcase_add_test(cases[0], a_refusal_and_a_silence_have_their_words);
     tcase_add_test(cases[0], a_lost_run_says_whether_it_may_have_run);
     return run_suite("remote placement", cases, sizeof(cases) / sizeof(*cases));

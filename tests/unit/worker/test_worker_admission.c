@@ -34,6 +34,24 @@ START_TEST(runs_are_counted)
 }
 END_TEST
 
+/* What is left of them on their connections: a gateway that never takes their ends gets no more. */
+START_TEST(ended_runs_leave_in_their_time)
+{
+    struct worker_admission admission = {.max_runs = 2, .memory_total_bytes = 1024 * MIB};
+    const struct remote_offer offer = offer_of(MIB);
+    for (uint32_t i = 0; i < admission.max_runs + WORKER_LEAVING_MOST; i++) {
+        ck_assert_uint_eq(verdict(&admission, &offer), REMOTE_ACCEPTED);
+        worker_admission_release(&admission, &offer, 10);
+    }
+    ck_assert_uint_eq(admission.runs, 0);
+    struct remote_answer busy = worker_admission_judge(&admission, &offer);
+    ck_assert_uint_eq(busy.verdict, REMOTE_BUSY);
+    ck_assert_str_eq(busy.reason, "gateways have not taken the ends of 66 runs yet");
+    worker_admission_forget(&admission);
+    ck_assert_uint_eq(verdict(&admission, &offer), REMOTE_ACCEPTED);
+}
+END_TEST
+
 START_TEST(memory_is_summed)
 {
     struct worker_admission admission = {.max_runs = 100, .memory_total_bytes = 100 * MIB};
@@ -124,6 +142,7 @@ int main(void)
 {
     TCase *cases = tcase_create("worker admission");
     tcase_add_test(cases, runs_are_counted);
+    tcase_add_test(cases, ended_runs_leave_in_their_time);
     tcase_add_test(cases, memory_is_summed);
     tcase_add_test(cases, too_much_is_refused_for_good);
     tcase_add_test(cases, sweep_needs_no_memory);

@@ -3,6 +3,7 @@
 #include "backends/remote/client/placement.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "backends/common/run_answer.h"
 #include "base/error.h"
@@ -30,7 +31,7 @@ size_t placement_draw(const struct candidate *candidates, size_t count, uint64_t
 bool placing_has_asked(const struct placing *placing, uint64_t id)
 {
     for (size_t i = 0; i < placing->asked_count; i++)
-        if (placing->asked[i] == id)
+        if (placing->asked[i].id == id)
             return true;
     return false;
 }
@@ -38,7 +39,7 @@ bool placing_has_asked(const struct placing *placing, uint64_t id)
 void placing_asked(struct placing *placing, uint64_t id)
 {
     if (placing->asked_count < REMOTE_WORKERS_MOST)
-        placing->asked[placing->asked_count++] = id;
+        placing->asked[placing->asked_count++] = (struct asked){.id = id};
 }
 
 void placing_declined(struct placing *placing, const struct remote_answer *answer)
@@ -50,6 +51,8 @@ void placing_declined(struct placing *placing, const struct remote_answer *answe
         return;
     }
     placing->busy++;
+    if (placing->asked_count > 0)
+        placing->asked[placing->asked_count - 1].is_busy = true;
     if (answer->retry_after_ms > 0 &&
         (placing->retry_after_ms == 0 || answer->retry_after_ms < placing->retry_after_ms))
         placing->retry_after_ms = answer->retry_after_ms;
@@ -60,20 +63,40 @@ void placing_unanswered(struct placing *placing)
     placing->silent++;
 }
 
+bool placing_has_room(struct placing *placing, uint64_t id, uint64_t now_us)
+{
+    if (now_us >= placing->room_end_us)
+        return false;
+    for (size_t i = 0; i < placing->asked_count; i++) {
+        if (placing->asked[i].id != id || !placing->asked[i].is_busy)
+            continue;
+        placing->asked_count--;
+        memmove(&placing->asked[i], &placing->asked[i + 1],
+                (placing->asked_count - i) * sizeof(placing->asked[0]));
+        placing->busy--;
+        return true;
+    }
+    return false;
+}
+
 uint64_t placing_deadline_us(const struct placing *placing, size_t usable)
 {
     return placing->begun_us + (usable > 0 ? TRIAL_WAIT_US : CONNECTING_LIMIT_US);
 }
 
-enum placing_step placing_next(const struct placing *placing, size_t usable, size_t connecting,
+enum placing_step placing_next(struct placing *placing, size_t usable, size_t connecting,
                                uint64_t now_us)
 {
+    if (placing->busy > 0 && placing->room_end_us == 0)
+        placing->room_end_us = now_us + ROOM_WAIT_US;
     if (now_us >= placing->begun_us + PLACING_LIMIT_US ||
         placing->asked_count == REMOTE_WORKERS_MOST)
         return PLACING_FAIL;
     bool waits = connecting > 0 && now_us < placing_deadline_us(placing, usable);
     if (usable > 0)
         return placing->is_trial && waits ? PLACING_WAIT : PLACING_ASK;
+    /* Of several workers one may have become free while the others were asked. */
+    waits = waits || (placing->busy > 0 && now_us < placing->room_end_us);
     return waits ? PLACING_WAIT : PLACING_FAIL;
 }
 

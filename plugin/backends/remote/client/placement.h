@@ -21,6 +21,7 @@
 #define OFFER_LIMIT_US      (UINT64_C(5) * 1000000) /* for a worker to answer one */
 #define CONNECTING_LIMIT_US (UINT64_C(6) * 1000000) /* that a run waits for a first connection */
 #define TRIAL_WAIT_US       (UINT64_C(2) * 1000000) /* that a trial waits for the others */
+#define ROOM_WAIT_US        (UINT64_C(250) * 1000)  /* for one that is busy to have room */
 
 struct candidate {
     uint64_t id;
@@ -35,8 +36,12 @@ size_t placement_draw(const struct candidate *candidates, size_t count, uint64_t
 struct placing {
     uint64_t begun_us;
     bool is_trial;
-    uint64_t asked[REMOTE_WORKERS_MOST]; /* ids */
+    struct asked {
+        uint64_t id;
+        bool is_busy; /* it has said so */
+    } asked[REMOTE_WORKERS_MOST];
     size_t asked_count;
+    uint64_t room_end_us; /* until when one that was busy may be asked again; 0: none was */
     size_t busy;
     uint64_t retry_after_ms; /* the least that a busy one named; 0: none did */
     size_t silent;           /* did not answer in time, or were lost before they did */
@@ -56,8 +61,10 @@ void placing_asked(struct placing *placing, uint64_t id);
 /* The answer of one that has not accepted it. */
 void placing_declined(struct placing *placing, const struct remote_answer *answer);
 void placing_unanswered(struct placing *placing);
+/* A worker has room. true: it was busy when it was asked, and may be asked again. */
+bool placing_has_room(struct placing *placing, uint64_t id, uint64_t now_us);
 /* usable: workers that were not asked; connecting: those that may become usable soon. */
-enum placing_step placing_next(const struct placing *placing, size_t usable, size_t connecting,
+enum placing_step placing_next(struct placing *placing, size_t usable, size_t connecting,
                                uint64_t now_us);
 /* When PLACING_WAIT is over at the latest. */
 uint64_t placing_deadline_us(const struct placing *placing, size_t usable);

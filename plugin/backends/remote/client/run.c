@@ -93,6 +93,9 @@ static void wait_for_workers(struct run *run, size_t usable)
 {
     uint64_t now = monotonic_us();
     uint64_t due = placing_deadline_us(&run->placing, usable);
+    uint64_t room_end = run->placing.room_end_us;
+    if (room_end > now && (due <= now || room_end < due))
+        due = room_end;
     event_loop_after(run->workers->context.loop, &run->timer,
                      due > now ? (due - now) / 1000 + 1 : 0);
 }
@@ -237,6 +240,19 @@ void runs_reconsider(struct workers *workers)
     for (struct run *run = workers->runs; run;) {
         struct run *next = run->next;
         if (run->stage == RUN_PLACING)
+            place(run);
+        run = next;
+    }
+}
+
+void runs_hear_of_room(struct workers *workers, const struct worker *worker)
+{
+    for (struct run *run = workers->runs; run;) {
+        struct run *next = run->next;
+        bool is_asked_again = run->stage != RUN_PLACED &&
+                              run->offer.memory_bytes <= worker->capacity.memory_free_bytes &&
+                              placing_has_room(&run->placing, worker->id, monotonic_us());
+        if (is_asked_again && run->stage == RUN_PLACING)
             place(run);
         run = next;
     }

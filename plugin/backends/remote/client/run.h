@@ -15,5 +15,7 @@ void run_begin(struct workers *workers, const struct run_description *descriptio
                const int fds[RUN_FD_COUNT]);
 /* Workers have come or gone: looks what that means for those that wait for one. */
 void runs_reconsider(struct workers *workers);
+/* A worker has told that it has room. */
+void runs_hear_of_room(struct workers *workers, const struct worker *worker);
 /* The backend ends, or lets go of the workers: closes everything that is theirs. */
 void runs_abandon(struct workers *workers);

@@ -175,7 +175,10 @@ static void answered(void *user, struct link *link __attribute__((unused)), uint
 static void capacity_told(void *user, struct link *link __attribute__((unused)),
                           const struct remote_capacity *capacity)
 {
-    ((struct worker *)user)->capacity = *capacity;
+    struct worker *worker = user;
+    worker->capacity = *capacity;
+    if (capacity->runs < capacity->slots)
+        worker->context->has_room(worker->context->user, worker);
 }
 
 static void drains(void *user, struct link *link __attribute__((unused)))

@@ -42,6 +42,7 @@ struct worker_context {
     const char *mode;       /* that each must have; borrowed */
     void *user;
     void (*changed)(void *user); /* one has become usable, or is not any more */
+    void (*has_room)(void *user, const struct worker *worker);
 };
 
 struct worker {

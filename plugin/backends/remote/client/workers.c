@@ -61,6 +61,11 @@ static void worker_changed(void *user)
     runs_reconsider(user);
 }
 
+static void worker_has_room(void *user, const struct worker *worker)
+{
+    runs_hear_of_room(user, worker);
+}
+
 struct workers *workers_new(struct event_loop *loop, struct resolver *resolver,
                             const struct wire_bytes *options)
 {
@@ -83,6 +88,7 @@ struct workers *workers_new(struct event_loop *loop, struct resolver *resolver,
         .mode = workers->options.mode,
         .user = workers,
         .changed = worker_changed,
+        .has_room = worker_has_room,
     };
     workers->discovery.loop = loop;
     workers->discovery.resolver = resolver;

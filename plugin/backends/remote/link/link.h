@@ -53,6 +53,9 @@ struct link_handler {
      * brief cells excepted. */
     bool (*describe_further)(void *user, struct link *link, uint32_t channel, unsigned char **bytes,
                              size_t *length);
+    /* At the worker: an event of the run, ahead of its way to the gateway. */
+    void (*told)(void *user, struct link *link, uint32_t channel, const unsigned char *event,
+                 size_t length);
     /* Nothing of the run or of an offer that was withdrawn is left on the link. It is told of each
      * that was accepted, and at the worker also of each that was offered and not answered. Not
      * called where the link itself is over. */

@@ -235,6 +235,13 @@ static void send_datagram(struct channel *channel, size_t length, int *fds, size
     channel_make_due(channel);
 }
 
+static void tell_owner(const struct channel *channel, size_t length)
+{
+    struct link *link = channel->run->link;
+    if (link->is_server && channel == channel->run->channel && link->handler->told)
+        link->handler->told(link->user, link, channel->number, link->datagram, length);
+}
+
 static void read_datagram(struct channel *channel)
 {
     struct link *link = channel->run->link;
@@ -246,12 +253,14 @@ static void read_datagram(struct channel *channel)
     ssize_t length =
         channel_receive_fds_now(channel->fd, link->datagram, sizeof(link->datagram), fds,
                                 link->is_server ? 0 : REMOTE_ATTACHMENTS_LIMIT - 1, &count);
-    if (length > 0)
+    if (length > 0) {
+        tell_owner(channel, (size_t)length);
         send_datagram(channel, (size_t)length, fds, count);
-    else if (length == 0)
+    } else if (length == 0) {
         end_datagrams(channel);
-    else if (errno != EAGAIN)
+    } else if (errno != EAGAIN) {
         fail_datagrams(channel);
+    }
     if (length > 0)
         explicit_bzero(link->datagram, (size_t)length);
 }

@@ -44,6 +44,21 @@ static void write_missing(struct json_draft *draft, const char *name, const stru
     write_layers(draft, name, applied != 0 ? requested_layers(result->call) & ~applied : 0);
 }
 
+/* The limits that nothing in the kernel enforces for the whole tree of a run: the backend counts,
+ * and ends a run that is beyond them. */
+static void write_supervised(struct json_draft *draft, const struct isolation_report *report)
+{
+    json_draft_open(draft, "supervised", '[');
+    if (report->cgroup_has_memory == 0)
+        json_draft_string(draft, NULL, "memory_bytes");
+    if (report->cgroup_has_pids == 0)
+        json_draft_string(draft, NULL, "processes");
+    json_draft_string(draft, NULL, "scratch_bytes");
+    json_draft_string(draft, NULL, "scratch_inodes");
+    json_draft_string(draft, NULL, "cpu_ms");
+    json_draft_close(draft, ']');
+}
+
 /* What every mode that has layers can say, and then the mode's own. */
 static void write_facts(struct json_draft *draft, const struct call *call)
 {
@@ -55,6 +70,8 @@ static void write_facts(struct json_draft *draft, const struct call *call)
     json_draft_boolean(draft, "network", call->request.network);
     policy_mode_row(call->configuration.policy, call->configuration.mode)
         ->write_details(draft, call);
+    if (call->description.isolation == RUN_ISOLATION_UNPRIVILEGED)
+        write_supervised(draft, report);
 }
 
 static void write_details(struct json_draft *draft, const char *name, const struct result *result)

@@ -58,6 +58,9 @@ def test_a_worker_without_namespaces():
         tap.equal((result["stdout"], details["attested_by"], details["worker_mode"]), ("42\n", WORKER, "unprivileged"), details)
         tap.true(UNPRIVILEGED <= applied and not NAMESPACES & applied, applied)
         tap.true(set(result["isolation"]["missing"]) >= NAMESPACES, result["isolation"])
+        # As in a local run: what no kernel enforces there.
+        counted = {"memory_bytes": details["cgroup_memory"], "processes": details["cgroup_pids"]}
+        tap.equal(details["supervised"], [name for name, held in counted.items() if not held] + ["scratch_bytes", "scratch_inodes", "cpu_ms"])
         first = completed("x = 41", host(), session="new")
         again = completed("x += 1\nprint(x)", host(), session=first["session"]["id"])
         tap.equal((again["stdout"], again["session"]["checkpoint"]), ("42\n", "taken"))
@@ -102,7 +105,8 @@ def test_a_worker_of_another_mode_gets_nothing():
     """Both ways round: neither a weaker nor a stronger one than the policy names. The first call of each is the control."""
     with unprivileged_worker() as weak, a_worker() as strong:
         with gateway_for(strong, "process"):
-            tap.equal(completed("1")["isolation"]["details"]["worker_mode"], "process")
+            details = completed("1")["isolation"]["details"]
+            tap.equal((details["worker_mode"], "supervised" in details), ("process", False), details)
         with gateway_for(weak, "process"):
             result = refused("1", "backend_unavailable")
             tap.contains(result["error"]["message"], "the worker's mode is unprivileged, and the policy wants process")

@@ -19,26 +19,10 @@ static bool read_options(const struct json_place *place, json_t *section __attri
     return process_options_write(&options, ret) || json_place_out_of_memory(place);
 }
 
-/* The limits that nothing in the kernel enforces for the whole tree of a run: the backend counts,
- * and ends a run that is beyond them. */
-static void write_supervised(struct json_draft *draft, const struct isolation_report *report)
-{
-    json_draft_open(draft, "supervised", '[');
-    if (report->cgroup_has_memory == 0)
-        json_draft_string(draft, NULL, "memory_bytes");
-    if (report->cgroup_has_pids == 0)
-        json_draft_string(draft, NULL, "processes");
-    json_draft_string(draft, NULL, "scratch_bytes");
-    json_draft_string(draft, NULL, "scratch_inodes");
-    json_draft_string(draft, NULL, "cpu_ms");
-    json_draft_close(draft, ']');
-}
-
 static void write_details(struct json_draft *draft, const struct call *call)
 {
-    const struct isolation_report *report = &call->outcome.ended.isolation;
-    json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
-    write_supervised(draft, report);
+    json_draft_integer(draft, "seccomp_instructions",
+                       call->outcome.ended.isolation.seccomp_instructions);
 }
 
 const struct sandbox_mode_row unprivileged_mode = {

@@ -5,16 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/process/python/short_end.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 
@@ -25,10 +22,9 @@
 #define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
 #define NOTED_LIMIT   1024  /* mappings of the original's, some 700 are in so many bytes */
 #define RANGES_LIMIT  2048  /* of pages that follow each other */
-#define GAP_PAGES     6     /* another program writes to other pages near by */
+#define GAP_PAGES     1     /* another program writes to other pages near by */
 #define PAGES_AT_ONCE 512   /* of /proc/self/pagemap */
 #define PAGES_OF_ONE  65536 /* mapping that are looked at */
-#define PATIENCE_MS   5000  /* with the profiled child */
 
 /* For a cell: most write to some 200 pages of the interpreter's own, the same ones each time. */
 #define CELL_LIMIT ((size_t)5 << 18)
@@ -151,15 +147,14 @@ static void learn_written(void)
         for_each_mapping(note_mapping, &pagemap);
 }
 
-/* In the profiled child: sends the pages that it has written to. */
-static void send_written(int fd)
+void cow_send_written(int fd)
 {
     learn_written();
     (void)write_fully(fd, learnt, learnt_count * sizeof(learnt[0]));
 }
 
-/* In the original. After a failed read nothing has been learnt. */
-static void receive_written(int fd)
+/* After a failed read nothing has been learnt. */
+void cow_receive_written(int fd)
 {
     char *bytes = (char *)learnt;
     size_t length = 0;
@@ -168,40 +163,6 @@ static void receive_written(int fd)
            (count = read(fd, bytes + length, sizeof(learnt) - length)) > 0)
         length += (size_t)count;
     learnt_count = length / sizeof(learnt[0]);
-}
-
-static _Noreturn void run_profiled(PyObject *program, int fd)
-{
-    PyOS_AfterFork_Child();
-    PyObject *result = PyObject_CallObject(program, NULL);
-    if (!result)
-        _exit(1);
-    Py_DecRef(result);
-    (void)short_end(0);
-    send_written(fd);
-    _exit(0);
-}
-
-void cow_profile(PyObject *program)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return;
-    CLEANUP_CLOSE int read_end = ends[0];
-    CLEANUP_CLOSE int write_end = ends[1];
-    PyOS_BeforeFork();
-    pid_t pid = fork();
-    if (pid == 0)
-        run_profiled(program, write_end);
-    PyOS_AfterFork_Parent();
-    if (pid < 0)
-        return;
-    close_fd(TAKE_FD(write_end));
-    struct pollfd told = {.fd = read_end, .events = POLLIN};
-    if (poll(&told, 1, PATIENCE_MS) > 0)
-        receive_written(read_end);
-    (void)kill(pid, SIGKILL); /* it has nothing more to say */
-    (void)waitpid(pid, NULL, 0);
 }
 
 static void note_one(void *user, const struct mapping *mapping)

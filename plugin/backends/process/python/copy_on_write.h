@@ -5,18 +5,18 @@
  */
 #pragma once
 
-#include "backends/process/python/python_abi.h"
+/* In the child of a rehearsal (rehearsal.h): tells the pages that it has written to. Copies will
+ * write to the same ones. */
+void cow_send_written(int fd);
 
-/* In the original: a throw-away child calls the program and ends, as a copy would. The pages that
- * it writes to are the ones that copies will write to. After any failure nothing has been learnt.
- */
-void cow_profile(PyObject *program);
+/* In the original: learns them. After any failure nothing has been learnt. */
+void cow_receive_written(int fd);
 
 /* In the original, ahead of a copy: notes its mappings, the first time. A copy may not be allowed
  * to look at its own. */
 void cow_note_mappings(void);
 
-/* In a copy that waits: writes to the pages that the profiled child has written to (where nothing
+/* In a copy that waits: writes to the pages that a rehearsal has written to (where nothing
  * was learnt, to all writable ones), so that the program does not wait for the kernel to copy them.
  * Also maps the pages of files that it will read, which takes no memory. Both are bounded, and best
  * effort. Does nothing where supervisor is readable: a run would wait. */

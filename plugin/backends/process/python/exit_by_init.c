@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "backends/process/messages/interpreter_protocol.h"
+#include "backends/process/python/rehearsal.h"
 
 static pid_t armed;  /* the copy itself, not a process that it forks */
 static bool exiting; /* by exit(3), with this status */
@@ -36,7 +37,11 @@ void exit_by_init_arm(void)
  * streams, and only then ended. */
 __attribute__((destructor)) static void ask(void)
 {
-    if (!exiting || armed != getpid() || !__libc_single_threaded)
+    if (!exiting || armed != getpid())
+        return;
+    if (rehearsal_is_on())
+        rehearsal_end();
+    if (!__libc_single_threaded)
         return;
     (void)fflush(NULL);
     (void)syscall(EXIT_REQUEST_CALL, EXIT_REQUEST_WORD, (uint64_t)(unsigned int)exit_status);

@@ -111,7 +111,7 @@ static void check_executable(const struct sandbox *sandbox)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, EXDEV, executable.path);
 }
 
-void fork_server_serve(const char *left_out, void (*before)(void), void (*after)(void),
+void fork_server_serve(const char *left_out, const struct fork_server_calls *calls,
                        struct sandbox *ret)
 {
     static struct template_message contents; /* the sandboxes point into both */
@@ -119,8 +119,6 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
     struct preparation_outcome outcome;
     if (!find_executable() || !executable_is_roots())
         refuse_forks(PREPARATION_PATH, executable.path);
-    if (!has_one_thread())
-        refuse_forks(PREPARATION_THREADS, "");
     if (!template_message_read(FORK_SERVER_FD_TEMPLATE, &contents))
         refuse_forks(PREPARATION_FAILED, "");
     interpreter_files_are_in(contents.files);
@@ -130,12 +128,17 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
                     left_out);
     close_fd(FORK_SERVER_FD_TEMPLATE);
     unsigned long flags = sandbox_namespace_flags(&contents.template) | CLONE_PARENT;
+    if (calls->rehearse())
+        return;
+    /* Libraries have ended theirs at that fork (pthread_atfork(3)). */
+    if (!has_one_thread())
+        refuse_forks(PREPARATION_THREADS, "");
     (void)prctl(PR_SET_DUMPABLE, 0);
     send_outcome(FORK_SERVER_READY, &outcome);
     for (;;) {
         CLEANUP_CLOSE int report = await_request(&request);
         int pidfd = -1;
-        before();
+        calls->before();
         pid_t pid = clone_sandbox(flags, &pidfd);
         if (pid == 0) {
             arrange_report(TAKE_FD(report));
@@ -145,7 +148,7 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
             return;
         }
         int error = errno;
-        after();
+        calls->after();
         send_copy(pid, error, pidfd);
         close_fd(pid > 0 ? pidfd : -1);
     }

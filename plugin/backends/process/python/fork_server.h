@@ -6,12 +6,21 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "backends/process/sandbox/sandbox.h"
 
 /* Serves copies until the supervisor ends. Returns in each copy: the payload of a sandbox (*ret)
  * with every layer that needs no run. In the original before is called ahead of each fork, and
- * after behind it. left_out: the names of modules that could not be used, for people. */
-void fork_server_serve(const char *left_out, void (*before)(void), void (*after)(void),
+ * after behind it; rehearse once, ahead of the first one: where it returns true, in a child, this
+ * function returns as well, without a sandbox. left_out: the names of modules
+ * that could not be used, for people. */
+struct fork_server_calls {
+    bool (*rehearse)(void);
+    void (*before)(void);
+    void (*after)(void);
+};
+void fork_server_serve(const char *left_out, const struct fork_server_calls *calls,
                        struct sandbox *ret);
 
 /* Tells the supervisor that this interpreter cannot be copied, and why ("NAME DETAIL" of

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backends/process/python/rehearsal.h"
 #include "backends/process/python/session_loop.h"
 #include "backends/process/python/short_end.h"
 #include "base/cleanup.h"
@@ -213,6 +214,18 @@ static int run_program(void *unused)
     return 0;
 }
 
+/* What Python's main does before it opens its program is on the stack. */
+#define DEEPEST_BYTES 81920
+
+static _Noreturn void rehearse_main(void)
+{
+    volatile char deepest[DEEPEST_BYTES];
+    for (size_t i = 0; i < sizeof(deepest); i += 1024)
+        deepest[i] = 0;
+    (void)run_program(NULL);
+    _exit(1);
+}
+
 /* Among sys.path_hooks, and as the last of them refuses every path. Python's own main asks whether
  * the program is a directory or an archive: the only time that no frame is there. Whatever is
  * pending runs between the next instructions, and there are none left before the program. */
@@ -224,6 +237,8 @@ static PyObject *await_main(PyObject *self, PyObject *path)
     ssize_t last = hooks ? PyList_Size(hooks) - 1 : -1;
     if (last >= 0 && PyList_GetItem(hooks, last) == main_hook && !PyEval_GetFrame()) {
         (void)PyList_SetSlice(hooks, last, last + 1, NULL);
+        if (rehearsal_is_on()) /* there is no file of that name */
+            rehearse_main();
         (void)Py_AddPendingCall(run_program, NULL);
     }
     PyErr_SetString(PyExc_ImportError, "not a path");

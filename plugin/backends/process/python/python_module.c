@@ -8,6 +8,7 @@
 #include "backends/process/python/fork_server.h"
 #include "backends/process/python/main_run.h"
 #include "backends/process/python/python_abi.h"
+#include "backends/process/python/rehearsal.h"
 #include "backends/process/python/session_loop.h"
 #include "backends/process/python/short_end.h"
 #include "backends/process/sandbox/sandbox.h"
@@ -37,27 +38,22 @@ static void begin_copy(void)
     PyOS_BeforeFork();
 }
 
-/* Returns the home of a copy's run, as bytes. */
+/* Returns the home of a copy's run, as bytes; "": it is a rehearsal. */
 static PyObject *serve_forks(PyObject *self, PyObject *left_out)
 {
+    static const struct fork_server_calls calls = {rehearsal_begin, begin_copy,
+                                                   PyOS_AfterFork_Parent};
     (void)self;
-    fork_server_serve(text_of(left_out), begin_copy, PyOS_AfterFork_Parent, &sandbox);
+    fork_server_serve(text_of(left_out), &calls, &sandbox);
     exit_by_init_arm();
     PyOS_AfterFork_Child();
-    return PyBytes_FromString(sandbox.places.home);
+    return PyBytes_FromString(rehearsal_is_on() ? "" : sandbox.places.home);
 }
 
 static PyObject *refuse_forks(PyObject *self, PyObject *why)
 {
     (void)self;
     fork_server_refuse(text_of(why));
-}
-
-static PyObject *profile(PyObject *self, PyObject *program)
-{
-    (void)self;
-    cow_profile(program);
-    return PyList_New(0);
 }
 
 static PyObject *prefault(PyObject *self, PyObject *arguments)
@@ -97,7 +93,10 @@ static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
     struct taken_run run;
     (void)self;
     (void)arguments;
-    interpreter_take_run(&sandbox, &run);
+    if (rehearsal_is_on())
+        rehearsal_take_run(&run);
+    else
+        interpreter_take_run(&sandbox, &run);
     PyObject *own_arguments = bytes_list(run.arguments);
     PyObject *environment = own_arguments ? bytes_list(run.environment) : NULL;
     PyObject *both = environment ? PyTuple_Pack(2, own_arguments, environment) : NULL;
@@ -116,7 +115,6 @@ PyObject *PyInit_code_execute_python(void)
         {"refuse_forks", refuse_forks, METH_O, NULL},
         {"prepare_end", prepare_end, METH_NOARGS, NULL},
         {"arm_main", arm_main, METH_O, NULL},
-        {"cow_profile", profile, METH_O, NULL},
         {"cow_prefault", prefault, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {"prepare_session", prepare_session, METH_NOARGS, NULL},

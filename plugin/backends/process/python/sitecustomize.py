@@ -18,7 +18,7 @@ class _Runner:
         import _frozen_importlib_external
         self.importlib = _frozen_importlib_external
         self.directory = self.os.path.dirname(__file__)
-        self.extension, self.pipe, self.is_session, self.parts, self.sources = None, None, False, {}, {}
+        self.extension, self.pipe, self.is_session, self.parts, self.sources, self.own_code = None, None, False, {}, {}, None
         sys = self.sys
         installers = self.directory + "/installers"  # for the Pythons that the program starts
         sys.path[:] = [entry for entry in sys.path if entry not in (self.directory, installers)]
@@ -35,6 +35,14 @@ class _Runner:
 
     def find(self, name):
         return self.importlib.PathFinder.find_spec(name, self.sys.path)
+
+    def keep_code(self, spec, name):
+        """Ahead of a run: the code of the module that stands in this one's place. One that has none fails in the run."""
+        if spec is not None and type(spec.loader) is self.importlib.SourceFileLoader:
+            try:
+                self.own_code = spec.loader.get_code(name)
+            except Exception:
+                pass
 
     def read(self, part):
         with open(f"{self.directory}/{part}.py", "rb") as file:
@@ -142,13 +150,13 @@ class _Runner:
 
 
 def _begin():
-    """The spec of the module that stands in this one's place in the view."""
+    """The spec of the module that stands in this one's place in the view, and its code, where it has been read."""
     runner = _Runner()
     what = runner.os.environ.get("CODE_EXECUTE_INTERPRETER")
     if what is None:  # an interpreter in that of the run
-        return runner.find(__name__)
+        return runner.find(__name__), None
     if what != "begin":
-        return runner.load("waiting")["wait"](runner, __name__)
+        return runner.load("waiting")["wait"](runner, __name__), runner.own_code
     runner.put_back_variables()
     own = runner.find(__name__)
     try:
@@ -156,10 +164,10 @@ def _begin():
         runner.begin()
     except Exception:  # an interpreter without the stable interface runs its program all the same
         pass
-    return own
+    return own, None
 
 
-def _become_the_machines_own(spec):
+def _become_the_machines_own(spec, code):
     """Replaces this module by the one that Python would have imported instead, if there is one; its effects happen in every run."""
     import sys
     module = sys.modules[__name__]
@@ -168,7 +176,10 @@ def _become_the_machines_own(spec):
     del module._Runner, module._begin, module._become_the_machines_own
     module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
     module.__cached__, module.__doc__ = spec.cached, None
-    spec.loader.exec_module(module)
+    if code is None:
+        spec.loader.exec_module(module)
+    else:
+        exec(code, module.__dict__)
 
 
-_become_the_machines_own(_begin())
+_become_the_machines_own(*_begin())

@@ -168,20 +168,24 @@ def wait(runner, own_name):
         command_line.extend(map(os.fsdecode, arguments))
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
-    def profiled():
-        """Behaves as a run: each copy makes the pages that it writes to its own."""
-        make_main_module()
-        seed_anew()
-        put_in_place([], [name + b"=" + value for name, value in os.environb.items()])
-        code = "class Thing:\n    def value(self): return 2**64\ntry:\n    raise ValueError('x')\nexcept ValueError as error:\n    pass\n" \
-               "print(Thing().value(), [n for n in range(9)], f'{1.5:.2f}')\n1 + 1\n"
-        exec(runner.load("program_code")["compile_program"](code.encode(), program), sys.modules["__main__"].__dict__)
-        runner.load("results")["show"](2, "value")  # it is sent nowhere: there is no run yet
+    class NothingFound:
+        """Looks for a module as Python does, and finds none: a rehearsal is in no sandbox."""
+
+        def find_spec(self, name, path=None, target=None):
+            runner.find(name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    def rehearse():
+        """From here on nothing but our own code is executed, as if it were the program, until Python's own end."""
+        sys.meta_path.insert(0, NothingFound())
+        sys.argv[0] = "/proc/self/fd/3"
+        runner.own_code = compile("try:\n    import code_execute_rehearsal\nexcept ImportError:\n    pass\n", "", "exec")
 
     what, program, home = (os.environ["CODE_EXECUTE_" + name] for name in ("INTERPRETER", "PROGRAM", "HOME"))
     module_names, named_modules = ([name for name in os.environ["CODE_EXECUTE_" + variable].split(",") if name]
                                    for variable in ("IMPORT", "IMPORT_NAMED"))
     left_out = [name for name in os.environ.get("CODE_EXECUTE_LEFT_OUT", "").split(",") if name]
+    own_home = None
     try:
         command_line = read_command_line()
         runner.load_extension()
@@ -204,13 +208,13 @@ def wait(runner, own_name):
         if what == "copy":
             collect_for_good()
             shorten_end()
-            extension.cow_profile(profiled)
             own_home = os.fsdecode(extension.serve_forks(os.fsencode(",".join(left_out))))
             make_main_module()
             seed_anew()
-            if own_home != home:
+            if own_home and own_home != home:
                 move_home(own_home)
-            extension.cow_prefault()
+            if own_home:
+                extension.cow_prefault()
         else:
             if named_modules:  # large ones: each collection would examine all their objects, and so would the end of the run
                 collect_for_good()
@@ -218,8 +222,11 @@ def wait(runner, own_name):
                 make_main_module()
             extension.adopt()
         own = runner.find(own_name)
+        runner.keep_code(own, own_name)
         put_in_place(*extension.wait_for_run())
         runner.begin()
+        if own_home == "":
+            rehearse()
         return own
     except BaseException:  # then no program may begin
         os._exit(1)

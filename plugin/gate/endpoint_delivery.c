@@ -9,6 +9,7 @@
 #include "endpoints/broker_client.h"
 #include "gate/cell_action.h"
 #include "gate/choice/endpoint_plan.h"
+#include "gate/gate.h"
 #include "policy/policy.h"
 #include "secrets/secret.h"
 
@@ -36,14 +37,7 @@ static bool fits_in_header(const unsigned char *bytes, size_t length)
 static bool read_credential(struct call *call, const struct policy_endpoint *endpoint,
                             struct secret_value *ret, struct error *error)
 {
-    const struct policy *policy = call->configuration.policy;
-    const struct secret_sources sources = {
-        .host = &call->host,
-        .providers = policy->secret_providers,
-        .provider_count = policy->secret_provider_count,
-        .cancel_fd = call->registration.cancel_fd,
-    };
-    if (!secret_value_read(&sources, endpoint->secret, ret, error)) {
+    if (!call_read_secret(call, endpoint->secret, ret, error)) {
         error_add_context(error, "the endpoint \"%s\"", endpoint->order.name);
         return false;
     }

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "call/call.h"
 
+struct secret_value;
+
 /* Takes the call from its input to its end. true: the program ran and call->outcome says how it
  * ended. false with error: it did not run, or the backend was lost (call->executed tells). The end
  * of every run that began is recorded. */
@@ -34,3 +36,6 @@ bool plan_run(struct call *call, struct error *error);
  * its session, takes the session's redaction. false with what
  * secret_value_read() or redaction_add() says, or SECRET_UNUSABLE. */
 bool deliver_secrets(struct call *call, struct error *error);
+/* One of them, from the host or a provider of the policy; as secret_value_read(). */
+bool call_read_secret(struct call *call, const char *name, struct secret_value *ret,
+                      struct error *error);

@@ -96,9 +96,9 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
     return false;
 }
 
-static bool deliver(struct call *call, const struct request_secret *secret, struct error *error)
+bool call_read_secret(struct call *call, const char *name, struct secret_value *ret,
+                      struct error *error)
 {
-    CLEANUP(secret_value_clear) struct secret_value value = {0};
     const struct policy *policy = call->configuration.policy;
     const struct secret_sources sources = {
         .host = &call->host,
@@ -106,7 +106,14 @@ static bool deliver(struct call *call, const struct request_secret *secret, stru
         .provider_count = policy->secret_provider_count,
         .cancel_fd = call->registration.cancel_fd,
     };
-    if (!secret_value_read(&sources, secret->name, &value, error) ||
+    return secret_value_read(&sources, name, ret, error);
+}
+
+static bool deliver(struct call *call, const struct request_secret *secret, struct error *error)
+{
+    CLEANUP(secret_value_clear) struct secret_value value = {0};
+    const struct policy *policy = call->configuration.policy;
+    if (!call_read_secret(call, secret->name, &value, error) ||
         !redaction_add(call->redaction, secret->name, value.memory.bytes, value.length, error))
         return false;
     if (value.length < REDACTION_MINIMUM)

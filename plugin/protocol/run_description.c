@@ -140,14 +140,7 @@ unsigned char *run_description_encode(const struct run_description *description,
     wire_put_fields(&writer, before_files, COUNT_OF(before_files), description);
     put_files(&writer, description);
     wire_put_fields(&writer, after_files, COUNT_OF(after_files), description);
-    if (writer.failed) {
-        if (writer.bytes)
-            explicit_bzero(writer.bytes, writer.length);
-        free(writer.bytes);
-        return NULL;
-    }
-    *ret_length = writer.length;
-    return writer.bytes;
+    return wire_take_message(&writer, ret_length);
 }
 
 static bool is_hash(const char *text)

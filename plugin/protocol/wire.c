@@ -94,6 +94,19 @@ void wire_put_strings(struct wire_writer *writer, char *const *strings)
         wire_put_string(writer, strings[i]);
 }
 
+unsigned char *wire_take_message(struct wire_writer *writer, size_t *ret_length)
+{
+    unsigned char *bytes = TAKE_POINTER(writer->bytes);
+    if (!writer->failed) {
+        *ret_length = writer->length;
+        return bytes;
+    }
+    if (bytes)
+        explicit_bzero(bytes, writer->length);
+    free(bytes);
+    return NULL;
+}
+
 /* The next length bytes, or NULL with the reader failed. */
 static const unsigned char *take(struct wire_reader *reader, size_t length)
 {

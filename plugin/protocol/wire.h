@@ -28,6 +28,9 @@ void wire_put_bytes(struct wire_writer *writer, const void *bytes, size_t length
 void wire_put_string(struct wire_writer *writer, const char *string);
 /* A NULL-terminated list; NULL is the empty list. */
 void wire_put_strings(struct wire_writer *writer, char *const *strings);
+/* The whole message, the caller's to wipe and free. NULL: the writer has failed, and what it wrote
+ * is wiped and gone. Not for one with room of the caller's own. */
+unsigned char *wire_take_message(struct wire_writer *writer, size_t *ret_length);
 
 /* Bytes of a form that only writer and reader of that member know. */
 struct wire_bytes {

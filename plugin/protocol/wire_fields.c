@@ -160,12 +160,12 @@ bool wire_write_structure(const struct wire_field *fields, size_t count, const v
 {
     struct wire_writer writer = {.limit = limit};
     wire_put_fields(&writer, fields, count, structure);
-    if (writer.failed) {
-        free(writer.bytes);
+    struct wire_bytes written = {0};
+    written.bytes = wire_take_message(&writer, &written.length);
+    if (writer.failed)
         return false;
-    }
     free(ret->bytes);
-    *ret = (struct wire_bytes){writer.bytes, writer.length};
+    *ret = written;
     return true;
 }
 

@@ -34,6 +34,9 @@ enum sandbox_mode {
 };
 
 #define SANDBOX_MODE_RUNNER(runner) (UINT32_C(1) << (runner))
+#define SANDBOX_MODE_EVERY_RUNNER                                                              \
+    (SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) | \
+     SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL))
 
 struct call;
 struct error;

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "permissive_host.h"
 #include "sanitizers.h"
 #include "tap_suite.h"
 #include "tool_provider.h"
@@ -60,33 +61,6 @@ static void load(void)
     provider.reply = (tool_reply_approval_fn)symbol("tool_reply_approval");
     provider.prepare = (tool_prepare_fn)symbol("tool_prepare");
     provider.shutdown = (tool_shutdown_fn)symbol("tool_shutdown");
-}
-
-static void grant(void *user, const char *what, uint32_t *verdict)
-{
-    (void)user;
-    (void)what;
-    *verdict = TOOL_VERDICT_ALLOW;
-}
-
-static void approve(void *user, uint64_t token, const char *request, uint32_t *verdict)
-{
-    (void)user;
-    (void)token;
-    (void)request;
-    *verdict = TOOL_VERDICT_ALLOW;
-}
-
-static struct tool_host permissive_host(uint64_t call_id)
-{
-    return (struct tool_host){
-        .struct_size = sizeof(struct tool_host),
-        .abi_version = TOOL_ABI_VERSION,
-        .call_id = call_id,
-        .check_capability = grant,
-        .request_approval = approve,
-        .audit = grant,
-    };
 }
 
 /* The exit code of a run that completed; -1 of any other end. */

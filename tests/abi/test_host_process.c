@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "permissive_host.h"
 #include "tap_suite.h"
 #include "tool_provider.h"
 
@@ -36,33 +37,6 @@ struct loaded {
     tool_cancel_fn cancel;
     tool_shutdown_fn shutdown;
 };
-
-static void grant(void *user, const char *what, uint32_t *verdict)
-{
-    (void)user;
-    (void)what;
-    *verdict = TOOL_VERDICT_ALLOW;
-}
-
-static void approve(void *user, uint64_t token, const char *request, uint32_t *verdict)
-{
-    (void)user;
-    (void)token;
-    (void)request;
-    *verdict = TOOL_VERDICT_ALLOW;
-}
-
-static struct tool_host permissive_host(uint64_t call_id)
-{
-    return (struct tool_host){
-        .struct_size = sizeof(struct tool_host),
-        .abi_version = TOOL_ABI_VERSION,
-        .call_id = call_id,
-        .check_capability = grant,
-        .request_approval = approve,
-        .audit = grant,
-    };
-}
 
 static void *symbol(void *library, const char *name)
 {

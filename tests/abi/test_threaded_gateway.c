@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "permissive_host.h"
 #include "tap_suite.h"
 #include "tool_provider.h"
 
@@ -84,13 +85,6 @@ struct caller {
     uint64_t call_id;
     bool is_asked_to_cancel;
 };
-
-static void grant(void *user, const char *what, uint32_t *verdict)
-{
-    (void)user;
-    (void)what;
-    *verdict = TOOL_VERDICT_ALLOW;
-}
 
 static void ask_others(void *user, uint64_t token, const char *request, uint32_t *verdict)
 {

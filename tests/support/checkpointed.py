@@ -15,6 +15,15 @@ UNTIL_ONE_THREAD = f"import os\nwhile {THREADS} > 1: pass"
 PIDS = "range(2, 400)"
 if MODE == "unprivileged":
     PIDS = f"range(2, {most})" if (most := int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())) <= 65536 else "range(os.getpid() - 2000, os.getpid() + 60000)"
+# Code that kills every process of its sandbox but its own, with that number of a signal.
+KILL_ALL = """import os
+for pid in PIDS:
+    if pid != os.getpid():
+        try:
+            os.kill(pid, {number})
+        except OSError:
+            pass
+""".replace("PIDS", PIDS)
 # Code that begins to share memory, and code that ends that.
 SHARES, SHARES_NO_MORE = "import mmap\nshared = mmap.mmap(-1, 4096)", "shared.close()"
 if MODE == "unprivileged":  # there is none without a file

@@ -76,14 +76,7 @@ unsigned char *egress_order_encode(const struct egress_order *order, size_t *ret
     wire_put_u32(&writer, (uint32_t)order->endpoint_count);
     for (size_t i = 0; i < order->endpoint_count && !writer.failed; i++)
         put_endpoint(&writer, &order->endpoints[i]);
-    if (!writer.failed) {
-        *ret_length = writer.length;
-        return writer.bytes;
-    }
-    if (writer.bytes)
-        explicit_bzero(writer.bytes, writer.length);
-    free(writer.bytes);
-    return NULL;
+    return wire_take_message(&writer, ret_length);
 }
 
 /* Bytes that could end a header or a request line, or begin another. */

@@ -18,14 +18,7 @@ unsigned char *secret_order_encode(const struct secret_order *order, size_t *ret
 {
     struct wire_writer writer = {.limit = SECRET_ORDER_LIMIT};
     wire_put_fields(&writer, fields, COUNT_OF(fields), order);
-    if (!writer.failed) {
-        *ret_length = writer.length;
-        return writer.bytes;
-    }
-    if (writer.bytes)
-        explicit_bzero(writer.bytes, writer.length);
-    free(writer.bytes);
-    return NULL;
+    return wire_take_message(&writer, ret_length);
 }
 
 bool secret_order_decode(const unsigned char *message, size_t length, struct secret_order *ret)

@@ -7,7 +7,7 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[2] / name) for name in ("support", "faults")]
 import tap
-from checkpointed import PIDS, RIGHTS, SHARES, SHARES_NO_MORE, THREADS, UNTIL_ONE_THREAD, call, provider, seen_by_others, use
+from checkpointed import KILL_ALL, PIDS, RIGHTS, SHARES, SHARES_NO_MORE, THREADS, UNTIL_ONE_THREAD, call, provider, seen_by_others, use
 from checkpointed_cells import begin, cell, printed, refusal, restored, undo
 from modes import MODE, run_cases
 from provider import Host
@@ -153,16 +153,6 @@ def test_a_program_does_not_see_its_checkpoints():
     tap.equal(printed("print([os.access(f'/proc/{pid}', 0) for pid in range(2, 40)].count(True))", session), "4\n" if MODE == "docker" else "1\n", "they are not dumpable")
     cell("import time", session)
     cell("import subprocess\nprint(subprocess.run(['true']).returncode)", session)
-
-
-KILL_ALL = """import os
-for pid in PIDS:
-    if pid != os.getpid():
-        try:
-            os.kill(pid, {number})
-        except OSError:
-            pass
-""".replace("PIDS", PIDS)
 
 
 def test_a_checkpoint_that_was_killed_loses_its_session():

@@ -5,7 +5,7 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[2] / name) for name in ("support", "faults")]
 import tap
-from checkpointed import PIDS, seen_by_others
+from checkpointed import KILL_ALL, PIDS, seen_by_others
 from forked_cells import begin, cell, fork, host, lost, printed, refusal, use
 from modes import MODE, run_cases
 
@@ -18,16 +18,6 @@ def test_another_principals_are_not_there():
     second = fork(first)
     tap.equal(refusal(second, to=host("bob"))["code"], "session_not_found")
     tap.equal(printed("print(x)", second), "1\n", "the control")
-
-
-KILL_ALL = """import os
-for pid in PIDS:
-    if pid != os.getpid():
-        try:
-            os.kill(pid, {number})
-        except OSError:
-            pass
-""".replace("PIDS", PIDS)
 
 
 def test_a_killed_copy_loses_its_session_alone():

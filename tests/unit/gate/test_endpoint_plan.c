@@ -14,6 +14,7 @@
 #include "gate/choice/endpoint_plan.h"
 #include "gate/decision.h"
 #include "gate/gate.h"
+#include "planned_call.h"
 #include "policy/narrowing.h"
 #include "tap_suite.h"
 #include "json/json_place.h"
@@ -34,27 +35,6 @@
     "\"five\":{\"base_url\":\"https://five.example\",\"allow\":[],"                         \
     "\"variables\":{\"ON\":\"\",\"ONETWO\":\"/\"}}}"
 
-/* The call as the gate has it; on the heap, as there. */
-static struct call *new_call(const char *policy, const char *input)
-{
-    struct error error;
-    struct call *call = calloc(1, sizeof(*call));
-    call_init(call, NULL);
-    call->configuration.mode = SANDBOX_MODE_PROCESS;
-    call->configuration.policy = policy_load_text("test", policy, strlen(policy), &error);
-    ck_assert_msg(call->configuration.policy != NULL, "%s", error.message);
-    call->parsed =
-        request_parse(REQUEST_CODE_EXECUTE, input, strlen(input), &call->request, &error);
-    ck_assert_msg(call->parsed, "%s", error.message);
-    return call;
-}
-
-static void cleanup_call(struct call **call)
-{
-    call_clear(*call);
-    free(*call);
-}
-
 static void narrow(struct call *call, const char *narrowing)
 {
     struct error error;
@@ -66,7 +46,7 @@ static void narrow(struct call *call, const char *narrowing)
 static struct call *planned(const char *policy, const char *input)
 {
     struct error error;
-    struct call *call = new_call(policy, input);
+    struct call *call = new_call(policy, SANDBOX_MODE_PROCESS, input);
     ck_assert_msg(plan_run(call, &error) && endpoint_plan(call, &error), "%s", error.message);
     return call;
 }
@@ -119,7 +99,8 @@ static const struct {
 START_TEST(what_excludes_them)
 {
     struct error error = {0};
-    CLEANUP(cleanup_call) struct call *call = new_call("{" ENDPOINTS "}", cases[_i].input);
+    CLEANUP(cleanup_call)
+    struct call *call = new_call("{" ENDPOINTS "}", SANDBOX_MODE_PROCESS, cases[_i].input);
     call->configuration.mode = cases[_i].mode;
     if (cases[_i].narrowing)
         narrow(call, cases[_i].narrowing);
@@ -142,7 +123,8 @@ START_TEST(a_cell_names_those_of_its_session)
     struct session session = {.endpoints = names};
     for (size_t i = 0; i < COUNT_OF(inputs); i++) {
         struct error error = {0};
-        CLEANUP(cleanup_call) struct call *call = new_call("{" ENDPOINTS "}", inputs[i]);
+        CLEANUP(cleanup_call)
+        struct call *call = new_call("{" ENDPOINTS "}", SANDBOX_MODE_PROCESS, inputs[i]);
         call->session = &session;
         bool taken = endpoint_plan(call, &error);
         call->session = NULL;

@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
+#include "permissive_host.h"
 #include "tap_suite.h"
 #include "tool_provider.h"
 
@@ -148,21 +149,6 @@ static void take_output(void *user, uint32_t stream, const void *bytes, size_t l
         canceller->told++;
     else if (canceller->cancels)
         (void)canceller->cancel(canceller->call_id);
-}
-
-static void grant(void *user, const char *what, uint32_t *verdict)
-{
-    (void)user;
-    (void)what;
-    *verdict = TOOL_VERDICT_ALLOW;
-}
-
-static void approve(void *user, uint64_t token, const char *request, uint32_t *verdict)
-{
-    (void)user;
-    (void)token;
-    (void)request;
-    *verdict = TOOL_VERDICT_ALLOW;
 }
 
 static int32_t call(void *library, bool cancel, size_t *ret_told, json_t **ret_result)

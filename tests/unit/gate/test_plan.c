@@ -12,31 +12,11 @@
 #include "content/content_checkers.h"
 #include "gate/cell.h"
 #include "gate/gate.h"
+#include "planned_call.h"
 #include "run/describe.h"
 #include "tap_suite.h"
 
 #define PYTHON(members) "{\"language\":\"python\",\"code\":\"x\"" members "}"
-
-/* The call as the gate has it when it plans; on the heap, as there. */
-static struct call *new_call(const char *policy, enum sandbox_mode mode, const char *input)
-{
-    struct error error;
-    struct call *call = calloc(1, sizeof(*call));
-    call_init(call, NULL);
-    call->configuration.mode = mode;
-    call->configuration.policy = policy_load_text("test", policy, strlen(policy), &error);
-    ck_assert_msg(call->configuration.policy != NULL, "%s", error.message);
-    call->parsed =
-        request_parse(REQUEST_CODE_EXECUTE, input, strlen(input), &call->request, &error);
-    ck_assert_msg(call->parsed, "%s", error.message);
-    return call;
-}
-
-static void cleanup_call(struct call **call)
-{
-    call_clear(*call);
-    free(*call);
-}
 
 static const struct {
     const char *policy;

@@ -68,12 +68,8 @@ const struct sandbox_mode_row docker_mode = {
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,
     .has_images = true,
-    .tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                    SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                    SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                       SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                       SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
+    .tool_runners = SANDBOX_MODE_EVERY_RUNNER,
+    .session_runners = SANDBOX_MODE_EVERY_RUNNER,
     .keeps_checkpoints = true,
     .tells_usage_ms = 100, /* a question takes half a millisecond */
     .has_pool = true,

@@ -98,10 +98,6 @@ static void add_status(json_t *status, const struct run_event *trial)
     describe_network(json_object_get(status, "layers"), &report);
 }
 
-#define RUNNERS                                                                                \
-    (SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) | \
-     SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL))
-
 const struct sandbox_mode_row kubernetes_mode = {
     .name = "kubernetes",
     .program = "code-execute-kubernetes",
@@ -120,8 +116,8 @@ const struct sandbox_mode_row kubernetes_mode = {
                    "in \"kubernetes\": policies/kubernetes.json is an example",
     .checked_in = SANDBOX_MODE_KUBERNETES,
     .has_images = true,
-    .tool_runners = RUNNERS,
-    .session_runners = RUNNERS,
+    .tool_runners = SANDBOX_MODE_EVERY_RUNNER,
+    .session_runners = SANDBOX_MODE_EVERY_RUNNER,
     .keeps_checkpoints = true,
     .tells_usage_ms = 100,
     .no_packages = "a set of packages lies on the gateway's disk, where no node sees it; put what "

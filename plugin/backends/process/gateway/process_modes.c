@@ -42,12 +42,8 @@ const struct sandbox_mode_row process_mode = {
     .shows_workspace = true,
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
-    .tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                    SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                    SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                       SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                       SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
+    .tool_runners = SANDBOX_MODE_EVERY_RUNNER,
+    .session_runners = SANDBOX_MODE_EVERY_RUNNER,
     .keeps_checkpoints = true,
     .has_pool = true,
     .pool_grows = true,

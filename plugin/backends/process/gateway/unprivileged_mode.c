@@ -40,12 +40,8 @@ const struct sandbox_mode_row unprivileged_mode = {
                    "policies/in-container.json has both",
     .checked_in = SANDBOX_MODE_UNPRIVILEGED,
     .prepares_interpreter = true,
-    .tool_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                    SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                    SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
-    .session_runners = SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) |
-                       SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) |
-                       SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL),
+    .tool_runners = SANDBOX_MODE_EVERY_RUNNER,
+    .session_runners = SANDBOX_MODE_EVERY_RUNNER,
     .keeps_checkpoints = true,
     .packages_for = "process",
     .no_endpoints = "without namespaces a sandbox holds ports, not addresses",

@@ -58,12 +58,7 @@ unsigned char *template_message_encode(const struct template_message *contents, 
         put_program(&writer, &contents->filters.guard[i]);
     wire_put_bytes(&writer, &contents->outside, sizeof(contents->outside));
     wire_put_fields(&writer, file_fields, COUNT_OF(file_fields), contents);
-    if (writer.failed) {
-        free(writer.bytes);
-        return NULL;
-    }
-    *ret_length = writer.length;
-    return writer.bytes;
+    return wire_take_message(&writer, ret_length);
 }
 
 static bool decode_template(const unsigned char *bytes, size_t length, struct template_message *ret)

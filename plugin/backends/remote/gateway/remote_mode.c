@@ -213,10 +213,6 @@ static void write_details(struct json_draft *draft, const struct call *call)
     json_draft_integer(draft, "seccomp_instructions", ended->isolation.seccomp_instructions);
 }
 
-#define RUNNERS                                                                                \
-    (SANDBOX_MODE_RUNNER(RUN_INTERPRETER_PYTHON) | SANDBOX_MODE_RUNNER(RUN_INTERPRETER_NODE) | \
-     SANDBOX_MODE_RUNNER(RUN_RUNNER_SHELL))
-
 #define PROGRAM "code-execute-remote"
 
 static const char program_is_missing[] =
@@ -242,8 +238,8 @@ static const char no_packages[] =
     .grace_ms = 15000,                          \
     .not_allowed = not_allowed,                 \
     .checked_in = SANDBOX_MODE_REMOTE,          \
-    .session_runners = RUNNERS,                 \
-    .tool_runners = RUNNERS,                    \
+    .session_runners = SANDBOX_MODE_EVERY_RUNNER,                 \
+    .tool_runners = SANDBOX_MODE_EVERY_RUNNER,                    \
     .has_pool = true,                           \
     .pool_grows = true,                         \
     .has_parts = true,                          \

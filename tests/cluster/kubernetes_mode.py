@@ -85,7 +85,7 @@ def kubeconfig():
 
 
 def policy(image=None, **more):
-    return {"modes": {"default": "kubernetes", "allowed": ["kubernetes"]},
+    return {"modes": {"default": "kubernetes", "allowed": ["kubernetes"]}, "pools": {"kubernetes": {"ready": more.pop("ready", 0)}},
             "kubernetes": {"kubeconfig": kubeconfig(), "images": dict.fromkeys(LANGUAGES, image or images()[0]), **more.pop("kubernetes", {})},
             "limits": {name: {"default": 120000, "max": 300000} for name in ("wall_ms", "cpu_ms")}, **more}
 
@@ -96,7 +96,13 @@ def pods():
 
 def running():
     """Those of programs: a trial is none."""
-    return [pod for pod in pods() if pod["status"]["phase"] == "Running" and pod["metadata"]["labels"]["code-execute.run"].strip("0")]
+    return [pod for pod in pods() if pod["status"]["phase"] == "Running" and pod["metadata"]["labels"]["code-execute.state"] == "taken"
+            and pod["metadata"]["labels"]["code-execute.run"].strip("0")]
+
+
+def waiting():
+    """The names of those that wait for a run."""
+    return [pod["metadata"]["name"] for pod in pods() if pod["metadata"]["labels"]["code-execute.state"] == "idle"]
 
 
 def none_left(seconds=60):

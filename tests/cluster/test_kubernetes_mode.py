@@ -121,19 +121,70 @@ def test_a_session_keeps_its_variables():
     mode.none_left()
 
 
+def warm(count=1, **more):
+    """Waits until so many pods are ready. Their names."""
+    tap.equal(provider.use_policy(mode.policy(ready=count, **more)), 0, "policy")
+    ended(run("print(1)"), "completed", "exit", 0)
+    tap.eventually(lambda: sum(row["ready"] for row in provider.pool("kubernetes")[1].values()) == count, "a pod waits", 120)
+    return mode.waiting()
+
+
+def cool():
+    """The next run wants none any more."""
+    tap.equal(provider.use_policy(mode.policy()), 0, "policy")
+    ended(run("print(1)"), "completed", "exit", 0)
+    mode.none_left()
+
+
+def test_a_run_gets_a_pod_that_waits():
+    try:
+        for code, language in (("import sys\nprint(sys.stdin.read())", "python"), ("cat", "sh")):
+            tap.equal(provider.use_policy(mode.policy(ready=1)), 0, "policy")
+            ended(run("true" if language == "sh" else "1", language), "completed", "exit", 0)
+            tap.eventually(lambda: provider.pool("kubernetes")[1]["python" if language == "python" else "none"]["ready"] == 1, "it waits", 120)
+            names = mode.waiting()
+            output = run(code, language, stdin="in")
+            ended(output, "completed", "exit", 0)
+            tap.equal((output["stdout"].strip(), output["isolation"]["details"]["pod"] in names), ("in", True), output)
+    finally:
+        cool()
+
+
+def test_a_pod_that_waits_and_is_taken_away_fails_no_run():
+    try:
+        [name] = warm()
+        status, answer = administrator.ask("DELETE", f"{mode.PODS}/{name}?gracePeriodSeconds=0")
+        tap.equal(status, 200, answer)
+        output = run("print(2)")
+        ended(output, "completed", "exit", 0)
+        tap.true(output["isolation"]["details"]["pod"] != name, output)
+    finally:
+        cool()
+
+
+def test_a_pod_that_waits_goes_with_its_gateway():
+    dead = gateway("true; exec sleep 600", ready=1)
+    tap.eventually(lambda: mode.running() and mode.waiting(), "it runs, and another waits", 120)
+    kill_all(dead.pid)
+    dead.wait()
+    tap.equal(len(mode.pods()), 2, "what is left")
+    tap.equal(gateway("true").wait(), 0)
+    mode.none_left()
+
+
 GATEWAY = """
 import sys
 sys.path[:0] = ["tests/cluster", "tests/support"]
 import kubernetes_mode as mode
 from provider import Host, Provider
 provider = Provider()
-provider.use_policy({**mode.policy(image=sys.argv[2]), "kubernetes": {"kubeconfig": sys.argv[1], "images": {"sh": sys.argv[2]}}})
+provider.use_policy({**mode.policy(image=sys.argv[2], ready=int(sys.argv[4])), "kubernetes": {"kubeconfig": sys.argv[1], "images": {"sh": sys.argv[2]}}})
 provider.invoke({"language": "sh", "code": sys.argv[3]}, Host())
 """
 
 
-def gateway(code):
-    return subprocess.Popen([sys.executable, "-c", GATEWAY, mode.kubeconfig(), mode.images()[0], code], cwd=mode.ROOT)
+def gateway(code, ready=0):
+    return subprocess.Popen([sys.executable, "-c", GATEWAY, mode.kubeconfig(), mode.images()[0], code, str(ready)], cwd=mode.ROOT)
 
 
 def test_the_next_backend_sweeps_what_a_dead_one_has_left():

@@ -67,7 +67,7 @@ class Status(HostTest):
             for row in pool["sandboxes"]:
                 labels = f'backend="{pool["backend"]}",interpreter="{row["interpreter"]}"'
                 self.assertEqual([found[f"toolhost_pool_{name}", labels] for name in ("ready", "wanted", "memory_bytes")], [0, 0, 0])
-        self.assertEqual([pool["backend"] for pool in told["pools"]], ["docker", "process"])
+        self.assertEqual([pool["backend"] for pool in told["pools"]], ["docker", "kubernetes", "process"])
         self.assertTrue(any(told["policy"]["sha256"] in labels for name, labels in found if name == "toolhost_info"))
 
     def test_into_a_file_in_one_step(self):
@@ -90,7 +90,8 @@ class Status(HostTest):
     def test_for_people(self):
         done = self.status()
         self.assertRegex(done.stdout.decode(), r"(?m)^ready   (yes|no)\nmode    \w+\npolicy  [0-9a-f]{64}$")
-        self.assertTrue(done.stdout.endswith(b"\n0       ready for a run, of 0 wanted: docker\n0       ready for a run, of 0 wanted: process\n"), done.stdout)
+        self.assertTrue(done.stdout.endswith(b"\n0       ready for a run, of 0 wanted: docker\n0       ready for a run, of 0 wanted: kubernetes\n"
+                                             b"0       ready for a run, of 0 wanted: process\n"), done.stdout)
 
     def test_a_refused_policy_is_not_ready(self):
         policy = self.path("policy.json", '{"nonsense": "a\\"b"}')

@@ -78,7 +78,7 @@ WHOLE = {
     "tools": {"allowed": ["query_database", "jira.*"], "denied": ["jira.delete"], "max_calls": 1, "max_in_flight": 2, "arguments_bytes": 3, "result_bytes": 64,
               "call_timeout_ms": 5, "wait_total_ms": 0, "rate_per_s": 6,
               "flows": [{"after": ["read_inbox"], "then": ["mail.*"], "decision": "ask"}]},
-    "pools": {"docker": {"ready": 1, "idle_ms": 2}, "process": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3},
+    "pools": {"docker": {"ready": 1, "idle_ms": 2}, "kubernetes": {"ready": 1, "idle_ms": 2}, "process": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3},
               "remote": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3}},
     "outer_uids": {"first": 100000, "count": 100}, "runtime_path": ["/usr/bin"], "view": {"read_only": ["/usr", "/bin"]},
     "environment": {"LANG": "C", "TZ": None}, "environment_without_network": {"A": "b", "PIP_RETRIES": None},

@@ -97,8 +97,8 @@ END_TEST
 static json_t *pool_of_process(const json_t *status)
 {
     json_t *pools = json_object_get(status, "pools");
-    ck_assert_uint_eq(json_array_size(pools), 2);
-    return json_array_get(pools, 1);
+    ck_assert_uint_eq(json_array_size(pools), 3);
+    return json_array_get(pools, 2);
 }
 
 static void expect_pool(const json_t *pool, const char *state, json_int_t ready)

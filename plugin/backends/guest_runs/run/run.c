@@ -276,6 +276,15 @@ void run_container_gone(struct run *run, const struct engine_fault *fault)
     }
 }
 
+void run_remove_first(struct run *run, struct container *container)
+{
+    run->clearing = true;
+    run->container = container;
+    run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US;
+    container_stream_close(container);
+    container_retry(container, &run->job);
+}
+
 void run_begin_on_engine(struct run *run)
 {
     struct container *stuck = container_stuck(run->environment, run->engine);
@@ -283,9 +292,7 @@ void run_begin_on_engine(struct run *run)
         provider_of(run)->go_on(run);
         return;
     }
-    run->clearing = true;
-    run->container = stuck;
-    container_retry(stuck, &run->job);
+    run_remove_first(run, stuck);
 }
 
 void run_handle(struct run *run)

@@ -57,6 +57,8 @@ struct run {
 /* Its engine is known. A container that the engine did not remove comes first, so that containers
  * cannot pile up unreported; then the provider goes on. */
 void run_begin_on_engine(struct run *run);
+/* Removes a container that nobody has; then the provider goes on. */
+void run_remove_first(struct run *run, struct container *container);
 void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message);
 void run_fail_engine(struct run *run, const struct engine_fault *fault);
 /* The sweep that it is, is over. */

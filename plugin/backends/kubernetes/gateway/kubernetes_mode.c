@@ -116,6 +116,7 @@ const struct sandbox_mode_row kubernetes_mode = {
                    "in \"kubernetes\": policies/kubernetes.json is an example",
     .checked_in = SANDBOX_MODE_KUBERNETES,
     .has_images = true,
+    .has_pool = true,
     .tool_runners = SANDBOX_MODE_EVERY_RUNNER,
     .session_runners = SANDBOX_MODE_EVERY_RUNNER,
     .keeps_checkpoints = true,

@@ -60,12 +60,12 @@ static json_t *mounts(void)
                      "name", "tmp", "mountPath", "/tmp", "name", "shm", "mountPath", "/dev/shm");
 }
 
-static json_t *metadata(const struct run_description *description, const struct pod_terms *terms)
+static json_t *metadata(const char *run_id, const struct pod_terms *terms)
 {
     return json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:O}", "name", terms->name, "labels",
                      POD_LABEL_MAKER, POD_MAKER, POD_LABEL_STATE,
                      terms->waits ? POD_IDLE : POD_TAKEN, POD_LABEL_OWNER, terms->owner,
-                     POD_LABEL_RUN, description->run_id, "annotations", terms->marks);
+                     POD_LABEL_RUN, run_id, "annotations", terms->marks);
 }
 
 /* The members of spec that vary, and are not its container's. */
@@ -103,13 +103,31 @@ json_t *pod_config_for_run(const struct run_description *description,
     json_auto_t *config = json_loadb(pod_text, pod_length, JSON_REJECT_DUPLICATES, NULL);
     json_auto_t *varying_container = container(description, terms);
     json_auto_t *varying_spec = spec(description, choices, terms);
-    json_auto_t *varying_metadata = metadata(description, terms);
+    json_auto_t *varying_metadata = metadata(description->run_id, terms);
     json_t *constant_spec = json_object_get(config, "spec");
     json_t *constant_container = json_array_get(json_object_get(constant_spec, "containers"), 0);
     if (!config || !varying_container || !varying_spec || !varying_metadata ||
         json_object_update(constant_container, varying_container) != 0 ||
         json_object_update(constant_spec, varying_spec) != 0 ||
         json_object_set(config, "metadata", varying_metadata) != 0)
+        return NULL;
+    return TAKE_POINTER(config);
+}
+
+json_t *pod_config_template(const struct run_description *description,
+                            const struct pod_choices *choices, const struct pod_terms *terms)
+{
+    json_auto_t *config = pod_config_for_run(description, choices, terms);
+    return config && json_object_del(config, "metadata") == 0 ? TAKE_POINTER(config) : NULL;
+}
+
+json_t *pod_config_waiting(json_t *template, const struct pod_terms *terms)
+{
+    json_auto_t *config = json_deep_copy(template);
+    json_t *spec_of_pod = json_object_get(config, "spec");
+    if (!config || json_object_set_new(config, "metadata", metadata(POD_WAITING, terms)) != 0 ||
+        json_object_set_new(spec_of_pod, "activeDeadlineSeconds",
+                            json_integer((json_int_t)terms->deadline_s)) != 0)
         return NULL;
     return TAKE_POINTER(config);
 }

@@ -22,6 +22,7 @@
 #define POD_TAKEN       "taken"
 #define POD_LABEL_OWNER "code-execute.owner" /* by which the watch finds the gateway's own */
 #define POD_LABEL_RUN   "code-execute.run"
+#define POD_WAITING     "waiting"                      /* in place of a run's id */
 #define POD_LABEL_MAKER "app.kubernetes.io/managed-by" /* by which the sweep finds all */
 #define POD_MAKER       "code-execute"
 
@@ -38,10 +39,9 @@ struct pod_terms {
     const char *name;
     const char *owner; /* a label's value: which gateway has made it */
     json_t *marks;     /* annotations: owner_labels(), as labels have no room for them; borrowed */
-    uint64_t
-        deadline_s;  /* from the start of the pod: then the kubelet ends it; 0: set by a claim */
-    bool waits;      /* it is for no run yet */
-    json_t *command; /* of the guest; borrowed */
+    uint64_t deadline_s; /* from the start of the pod: then the kubelet ends it; 0: never */
+    bool waits;          /* it is for no run yet */
+    json_t *command;     /* of the guest; borrowed */
 };
 
 #define POD_OWNER_SIZE 33
@@ -61,6 +61,15 @@ bool quantity_read(const char *text, uint64_t *ret);
  * UTF-8. */
 json_t *pod_config_for_run(const struct run_description *description,
                            const struct pod_choices *choices, const struct pod_terms *terms);
+
+/* The same without its metadata: runs with the same template can use each other's pod. terms: name,
+ * owner and marks count for nothing. */
+json_t *pod_config_template(const struct run_description *description,
+                            const struct pod_choices *choices, const struct pod_terms *terms);
+/* A configuration of that template, for a pod that waits for a run and names none. terms: image and
+ * command are the template's; its deadline is longer than the template's by the longest wait, as a
+ * claim can only shorten it. */
+json_t *pod_config_waiting(json_t *template, const struct pod_terms *terms);
 
 /* Is the pod that the API server made the one that was asked for? made: its own answer. Admission
  * controllers add containers, volumes and variables; whatever nobody asked for is refused, but for

@@ -148,25 +148,42 @@ static void explain_claim(const struct pod *pod, const struct api_answer *answer
         api_fault_set(fault, API_PROBLEM_TAKEN, "somebody has taken the pod %s", pod->name);
 }
 
-static void keep_claim(struct pod *pod, const json_t *object)
+/* state: an end in it is told with the watch's word of the same version. */
+static void keep_claim(struct pod *pod, const struct pod_state *state)
 {
-    struct pod_state state;
     json_decref(pod->config);
     pod->config = TAKE_POINTER(pod->claimed_config);
     pod->name =
         json_string_value(json_object_get(json_object_get(pod->config, "metadata"), "name"));
-    if (pod_state_read(object, &state) && strcmp(state.uid, pod->state.uid) == 0)
-        pod->state = state; /* an end in it is told with the watch's word of the same version */
+    pod->state = *state;
     if (pod->is_unbound)
         pod->round = pod->pods->watch.round; /* a list that is under way may be older */
     pod->is_unbound = false;
+}
+
+/* Is what was claimed the pod that waited, whole and still there? */
+static bool check_claim(const struct pod *pod, const json_t *object, struct pod_state *ret_state,
+                        struct api_fault *fault)
+{
+    char field[100] = "";
+    if (!pod_state_read(object, ret_state) || strcmp(ret_state->name, pod->name) != 0 ||
+        strcmp(ret_state->uid, pod->state.uid) != 0)
+        return api_fault_set(fault, API_PROBLEM_ALTERED,
+                             "the API server's answer to a claim is not that pod");
+    if (!pod_attest(pod->claimed_config, object, field, sizeof(field)))
+        return api_fault_set(
+            fault, API_PROBLEM_ALTERED,
+            "the pod that was claimed is not the one that was requested: %s differs", field);
+    if (ret_state->deleting || !ret_state->running)
+        return api_fault_set(fault, API_PROBLEM_POD_GONE, "the pod %s ends", pod->name);
+    return true;
 }
 
 static void take_claimed(void *user, const struct api_answer *answer)
 {
     struct pod *pod = user;
     struct api_fault fault;
-    char field[100] = "";
+    struct pod_state state;
     pod->call = NULL;
     if (pod->is_removing || pod->has_failed || pod->has_ended)
         return;
@@ -176,14 +193,11 @@ static void take_claimed(void *user, const struct api_answer *answer)
         pod_fail(pod, &fault);
         return;
     }
-    if (!pod_attest(pod->claimed_config, object, field, sizeof(field))) {
-        api_fault_set(&fault, API_PROBLEM_ALTERED,
-                      "the pod that was claimed is not the one that was requested: %s differs",
-                      field);
+    if (!check_claim(pod, object, &state, &fault)) {
         pod_fail(pod, &fault);
         return;
     }
-    keep_claim(pod, object);
+    keep_claim(pod, &state);
     pod->events->claimed(pod->user);
 }
 

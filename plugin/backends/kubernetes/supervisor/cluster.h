@@ -15,6 +15,8 @@
 
 #define CLUSTERS_LIMIT 8 /* with a namespace each; operators have one */
 
+#define CLUSTER_NO_CLAIMS_US (UINT64_C(60) * 1000000)
+
 struct engine {
     char *key; /* everything in a description that decides where the cluster is */
     struct api_server server;
@@ -23,6 +25,7 @@ struct engine {
     bool known;       /* it has answered; until a call fails */
     bool swept;
     bool swept_claims;
+    uint64_t no_claims_until_us; /* one was refused: so long no pod waits for runs */
     struct network_checks network;
     struct kubernetes_environment *environment;
 };

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "backends/common/run_answer.h"
+#include "backends/guest_runs/pool/pool.h"
 #include "base/cleanup.h"
 
 #define STATUS_KILLED (128 + SIGKILL)
@@ -50,20 +52,54 @@ static void take_ready(void *user)
         container_fail(container, "attach to the pod");
 }
 
-/* The stream is that pod's for certain, and the kubelet ends it in time. */
+/* One that waits in our pool is the run's from now on. Of a pool of agent-sandbox, the stream is
+ * that pod's for certain, and the kubelet ends it in time. */
 static void take_claimed(void *user)
 {
     struct container *container = user;
-    if (!container->removing)
+    if (container->removing)
+        return;
+    if (kubernetes_container(container)->claim)
         network_check_call(container);
+    else if (container->held)
+        pool_bound(container);
+}
+
+/* Nothing is wrong with the cluster, or with our way to it. */
+static bool is_of_this_pod(unsigned int problem)
+{
+    static const enum api_problem problems[] = {API_PROBLEM_QUOTA,    API_PROBLEM_NO_IMAGE,
+                                                API_PROBLEM_NO_ROOM,  API_PROBLEM_NOT_STARTED,
+                                                API_PROBLEM_POD_GONE, API_PROBLEM_TAKEN};
+    for (size_t i = 0; i < COUNT_OF(problems); i++)
+        if (problems[i] == problem)
+            return true;
+    return false;
+}
+
+/* Where claims are refused, every pod that waits is made in vain. */
+static void note_refused_claim(const struct container *container, unsigned int problem)
+{
+    if (container->held && problem != API_PROBLEM_TAKEN && problem != API_PROBLEM_POD_GONE)
+        container->engine->no_claims_until_us = monotonic_us() + CLUSTER_NO_CLAIMS_US;
+}
+
+static void fail_by(struct container *container, const struct engine_fault *fault)
+{
+    if (is_of_this_pod(fault->problem))
+        container_fail_alone(container, RUN_FAILURE_BACKEND, fault);
+    else
+        container_fail_engine(container, fault);
 }
 
 static void take_failure(void *user, const struct api_fault *fault)
 {
     struct container *container = user;
     const struct engine_fault same = cluster_fault(fault);
-    if (!container->removing)
-        container_fail_engine(container, &same);
+    if (container->removing)
+        return;
+    note_refused_claim(container, fault->problem);
+    fail_by(container, &same);
 }
 
 /* Somebody else has ended it: its program may have done anything or nothing. */
@@ -81,7 +117,7 @@ static void take_end(void *user, const struct pod_end *end)
         struct engine_fault fault;
         engine_fault_set(&fault, API_PROBLEM_POD_GONE, "the pod was ended from outside: %s%s%.150s",
                          end->reason, end->message[0] ? ": " : "", end->message);
-        container_fail_engine(container, &fault);
+        fail_by(container, &fault);
         return;
     }
     container->end.status = end->exit_code;
@@ -113,13 +149,15 @@ static const char *name_in(const json_t *config)
 }
 
 struct container *kubernetes_container_make(struct engine *cluster, json_t *config,
-                                            struct container_job *job)
+                                            struct container_job *job, struct warm_pool *warm_pool)
 {
     json_auto_t *given = config;
     struct kubernetes_container *own = calloc(1, sizeof(*own));
     if (!own)
         return NULL;
-    container_begin(&own->container, &cluster->environment->guests, cluster, job, NULL);
+    container_begin(&own->container, &cluster->environment->guests, cluster, job, warm_pool);
+    if (warm_pool)
+        own->container.deadline_us = own->container.made_us + POD_START_LIMIT_US;
     (void)snprintf(own->container.name, sizeof(own->container.name), "%s", name_in(given));
     own->pod = pod_make(cluster->pods, TAKE_POINTER(given), &pod_events, &own->container);
     if (!own->pod) {
@@ -185,19 +223,21 @@ void kubernetes_container_stop_asking(struct container *container)
     (void)container;
 }
 
-/* Before its guest waits for the message, and after it has reported the end, no program is there.
- */
+/* Before its guest gets anything of the message, and after it has reported the end, no program is
+ * there. */
 bool kubernetes_container_remove(struct container *container)
 {
-    bool is_dead = container->end.reported || !container->stream.waiting;
+    bool is_dead = container->end.reported || container->stream.sender.total == 0;
     struct kubernetes_container *own = kubernetes_container(container);
     return own->claim ? claim_remove(own->claim, is_dead) : pod_remove(own->pod, is_dead);
 }
 
+/* One that somebody removes ends soon. */
 bool kubernetes_container_is_current(const struct container *container)
 {
-    (void)container;
-    return true;
+    const struct pod *pod =
+        kubernetes_container_pod((const struct kubernetes_container *)container);
+    return !pod || !pod_state(pod)->deleting;
 }
 
 /* The cluster tells of an end a second or more after it. Only where a process was killed can that

@@ -25,9 +25,13 @@ struct kubernetes_container {
 /* The whole of which that is a part: every one here is. */
 struct kubernetes_container *kubernetes_container(struct container *container);
 
-/* Begins to make a pod with that configuration (taken) for the job. NULL when out of memory. */
+/* For a pod to be scheduled, its image to be pulled and its guest to report. */
+#define POD_START_LIMIT_US (UINT64_C(300) * 1000000)
+
+/* Begins to make a pod with that configuration (taken), for the job or the warm pool. NULL when out
+ * of memory. */
 struct container *kubernetes_container_make(struct engine *cluster, json_t *config,
-                                            struct container_job *job);
+                                            struct container_job *job, struct warm_pool *warm_pool);
 /* Begins to claim one of a warm pool, with such a configuration (taken). NULL when out of memory.
  */
 struct container *kubernetes_container_claim(struct engine *cluster,

@@ -36,22 +36,6 @@ static void free_run(struct run *run)
     free(own);
 }
 
-/* A pod is made for its run. */
-static struct container *make_waiting(struct guest_environment *environment,
-                                      struct warm_pool *warm_pool, uint64_t waiting_s)
-{
-    (void)environment;
-    (void)warm_pool;
-    (void)waiting_s;
-    return NULL;
-}
-
-static enum run_interpreter interpreter(const json_t *template)
-{
-    (void)template;
-    return RUN_INTERPRETER_NONE;
-}
-
 static bool is_known(const struct engine *engine)
 {
     return engine->known;
@@ -60,13 +44,6 @@ static bool is_known(const struct engine *engine)
 static void doubt(struct engine *engine)
 {
     engine->known = false;
-}
-
-static bool begin_anew(struct run *run, const struct engine_fault *fault)
-{
-    (void)run;
-    (void)fault;
-    return false;
 }
 
 static enum run_failure report(const struct engine_fault *fault, struct run_event *event)
@@ -84,7 +61,7 @@ const struct guest_provider kubernetes_provider = {
     .name = "kubernetes",
     .form = &kubernetes_attached_form,
     .is_distant = true,
-    .make_waiting = make_waiting,
+    .make_waiting = kubernetes_pool_make,
     .start = kubernetes_container_start,
     .take_network = network_check_take,
     .read_end = kubernetes_container_read_end,
@@ -96,12 +73,12 @@ const struct guest_provider kubernetes_provider = {
     .free_container = kubernetes_container_free,
     .is_known = is_known,
     .doubt = doubt,
-    .interpreter = interpreter,
+    .interpreter = kubernetes_config_interpreter,
     .new_run = new_run,
     .begin = kubernetes_run_begin,
     .go_on = kubernetes_run_go_on,
-    .make_container = kubernetes_run_make_container,
-    .begin_anew = begin_anew,
+    .make_container = kubernetes_run_get_container,
+    .begin_anew = kubernetes_run_begin_anew,
     .judge = kubernetes_run_judge,
     .explain_layer = kubernetes_run_explain_layer,
     .report = report,

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns a run's questions to the cluster before there is a pod, and the terms of its pod:
+ * Owns a run's questions to the cluster before there is a pod, and its wait for one:
  *   version (once a cluster) -> sweep (once) -> a pod
  * Runs in the kubernetes backend.
  */
 #include "backends/kubernetes/supervisor/kubernetes_run.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "backends/common/run_answer.h"
 #include "base/cleanup.h"
-#include "guest/messages/guest_protocol.h"
 
-#define TICK_US UINT64_C(1000000) /* between two words to the plugin */
-/* For a pod to be scheduled, its image to be pulled and its guest to report. */
-#define START_LIMIT_S      300
-#define POD_START_LIMIT_US (UINT64_C(1000000) * START_LIMIT_S)
-#define DIGEST_MARK        "@sha256:"
+#define TICK_US     UINT64_C(1000000) /* between two words to the plugin */
+#define DIGEST_MARK "@sha256:"
 
 static void fail_cluster(struct run *run, const struct api_fault *fault)
 {
@@ -47,81 +40,23 @@ static bool check_image(const struct run_image *image, struct engine_fault *faul
     return true;
 }
 
-/* How long its pod may live from its start on: the kubelet ends one whose gateway cannot. */
-static uint64_t seconds_of_life(const struct run_description *description)
-{
-    uint64_t wall_ms = description->session.idle_ms > 0 ? description->session.age_ms
-                                                        : description->limits.wall_ms;
-    uint64_t most_ms = UINT64_C(7) * 24 * 3600 * 1000;
-    uint64_t life_ms = wall_ms > 0 && wall_ms < most_ms ? wall_ms : most_ms;
-    uint64_t wait_ms = description->tools_wait_ms < most_ms ? description->tools_wait_ms : most_ms;
-    return (life_ms + wait_ms) / 1000 + START_LIMIT_S + POD_MARGIN_S;
-}
-
-/* The name is not made from a run's id: trials share one, and it is to say nothing about a run. */
-static bool choose_name(char *ret, size_t size)
-{
-    uint64_t random[2];
-    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return false;
-    (void)snprintf(ret, size, CONTAINER_NAME_PREFIX "%016" PRIx64 "%016" PRIx64, random[0],
-                   random[1]);
-    return true;
-}
-
-/* With the limits that a pod has not. */
-static json_t *guest_command(const struct run_description *description)
-{
-    const struct run_limits *limits = &description->limits;
-    uint64_t seconds = limits->cpu_ms / 1000 + (limits->cpu_ms % 1000 != 0);
-    return json_pack("[s, s, s, o, o]", GUEST_PATH,
-                     description->endpoints ? GUEST_WITH_ENDPOINTS : GUEST_WITHOUT_NETWORK,
-                     GUEST_DISTANT, json_sprintf("%" PRIu64, limits->open_files),
-                     json_sprintf("%" PRIu64, seconds));
-}
-
-/* owner's marks are annotations of the pod, or of its claim. */
-static json_t *make_config(const struct run *run, const char *name, json_t *marks,
-                           uint64_t deadline_s)
-{
-    const struct kubernetes_run *own = (const struct kubernetes_run *)run;
-    const struct kubernetes_options *options = &own->options;
-    const struct run_description *description = &run->description;
-    json_auto_t *command = guest_command(description);
-    bool is_claimed = options->warm_pool[0] != '\0';
-    const struct pod_choices choices = {
-        .runtime_class = options->runtime_class,
-        .service_account = options->service_account,
-        .user_namespace = options->user_namespace,
-        .pull_secret = is_claimed ? "" : options->pull_secret, /* in a template, the operator's */
-    };
-    const struct pod_terms terms = {
-        .image = description->image.name,
-        .name = name,
-        .owner = kubernetes_environment(run->environment)->owner_name,
-        .marks = marks,
-        .deadline_s = is_claimed ? 0 : deadline_s,
-        .command = command,
-    };
-    return command ? pod_config_for_run(description, &choices, &terms) : NULL;
-}
-
 /* NULL when out of memory. */
 static struct container *make_container(struct run *run)
 {
     const struct kubernetes_environment *environment = kubernetes_environment(run->environment);
     const char *pool = kubernetes_run(run)->options.warm_pool;
     char name[CONTAINER_NAME_LENGTH + 1];
-    uint64_t deadline_s = seconds_of_life(&run->description);
+    uint64_t life_s = kubernetes_config_life_s(&run->description) + POD_MARGIN_S;
+    uint64_t deadline_s = life_s + POD_START_LIMIT_US / 1000000;
     int64_t latest_s = (int64_t)time(NULL) + (int64_t)deadline_s;
     json_auto_t *marks = owner_labels(&environment->owner, run->description.run_id, latest_s);
-    if (!marks || !choose_name(name, sizeof(name)))
+    if (!marks || !kubernetes_config_name(name, sizeof(name)))
         return NULL;
-    json_t *config = make_config(run, name, marks, deadline_s);
+    json_t *config = kubernetes_config_for_run(run, name, marks, deadline_s);
     if (!config)
         return NULL;
     if (pool[0] == '\0')
-        return kubernetes_container_make(run->engine, config, &run->job);
+        return kubernetes_container_make(run->engine, config, &run->job, NULL);
     const struct claim_terms terms = {
         .name = name,
         .pool = pool,
@@ -130,11 +65,10 @@ static struct container *make_container(struct run *run)
         .marks = marks,
         .latest_s = latest_s,
     };
-    return kubernetes_container_claim(run->engine, &terms, config, deadline_s - START_LIMIT_S,
-                                      &run->job);
+    return kubernetes_container_claim(run->engine, &terms, config, life_s, &run->job);
 }
 
-static void note_pod(struct run *run)
+void kubernetes_run_note_pod(struct run *run)
 {
     struct kubernetes_report report = kubernetes_report_read(&run->event.details);
     (void)snprintf(report.pod, sizeof(report.pod), "%s", run->container->name);
@@ -148,7 +82,7 @@ void kubernetes_run_make_container(struct run *run)
         run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "make the pod");
         return;
     }
-    note_pod(run);
+    kubernetes_run_note_pod(run);
     kubernetes_run(run)->asked_us = monotonic_us();
     run->deadline_us = kubernetes_run(run)->asked_us + TICK_US;
 }
@@ -224,7 +158,7 @@ void kubernetes_run_go_on(struct run *run)
         return;
     }
     sweep_once(run);
-    kubernetes_run_make_container(run);
+    kubernetes_run_get_container(run);
 }
 
 static void write_report(struct run *run)
@@ -342,7 +276,10 @@ bool kubernetes_run_expire(struct run *run)
         fail_cluster(run, &fault);
         return true;
     }
-    tell(run, kubernetes_container_reason(kubernetes_container(run->container)));
+    const char *reason = kubernetes_container_reason(kubernetes_container(run->container));
+    tell(run, reason);
+    if (strcmp(reason, "Unschedulable") == 0)
+        kubernetes_pool_make_room(run);
     run->deadline_us = now + TICK_US;
     return true;
 }

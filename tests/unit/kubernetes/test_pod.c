@@ -186,6 +186,50 @@ START_TEST(a_claim_is_bound_to_the_pod_that_waits)
 }
 END_TEST
 
+static json_t *template_for(const char *run_id, uint64_t memory_bytes)
+{
+    static const struct pod_choices choices = {
+        .runtime_class = "", .service_account = "", .pull_secret = ""};
+    struct run_description description = {.limits = {.memory_bytes = memory_bytes}};
+    json_auto_t *none = json_object();
+    json_auto_t *command = json_pack("[s]", "/.code-execute-guest");
+    const struct pod_terms terms = {.image = "a",
+                                    .name = "",
+                                    .owner = "",
+                                    .marks = none,
+                                    .deadline_s = 3600,
+                                    .waits = true,
+                                    .command = command};
+    (void)snprintf(description.run_id, sizeof(description.run_id), "%s", run_id);
+    return pod_config_template(&description, &choices, &terms);
+}
+
+START_TEST(nothing_of_a_run_is_in_a_pod_that_waits)
+{
+    json_auto_t *template = template_for("0123456789abcdef0123456789abcdef", 64000000);
+    json_auto_t *same = template_for("ffffffffffffffffffffffffffffffff", 64000000);
+    json_auto_t *other = template_for("0123456789abcdef0123456789abcdef", 65000000);
+    json_auto_t *marks = json_object();
+    const struct pod_terms terms = {.name = "code-execute-1",
+                                    .owner = "f00d",
+                                    .marks = marks,
+                                    .deadline_s = 7620,
+                                    .waits = true};
+    json_auto_t *waiting = pod_config_waiting(template, &terms);
+    ck_assert(json_equal(template, same));
+    ck_assert(!json_equal(template, other));
+    CLEANUP_FREE char *text = json_dumps(waiting, 0);
+    ck_assert_ptr_null(strstr(text, "0123456789abcdef"));
+    const json_t *labels = json_object_get(json_object_get(waiting, "metadata"), "labels");
+    ck_assert_str_eq(json_string_value(json_object_get(labels, POD_LABEL_RUN)), POD_WAITING);
+    ck_assert_str_eq(json_string_value(json_object_get(labels, POD_LABEL_STATE)), POD_IDLE);
+    /* The template is as it was, and its pod's life can be claimed as a shorter one. */
+    ck_assert(json_equal(template, same));
+    const json_t *life = json_object_get(json_object_get(waiting, "spec"), "activeDeadlineSeconds");
+    ck_assert_int_eq(json_integer_value(life), 7620);
+}
+END_TEST
+
 START_TEST(quantities_have_the_form_of_the_server)
 {
     static const struct {
@@ -340,6 +384,7 @@ int main(void)
     tcase_add_test(cases, another_container_is_refused);
     tcase_add_test(cases, labels_of_ours_must_be_there);
     tcase_add_test(cases, a_claim_is_bound_to_the_pod_that_waits);
+    tcase_add_test(cases, nothing_of_a_run_is_in_a_pod_that_waits);
     tcase_add_test(cases, quantities_have_the_form_of_the_server);
     tcase_add_test(cases, a_pod_is_followed_from_start_to_end);
     tcase_add_test(cases, a_pod_that_cannot_run_says_why);

@@ -130,14 +130,15 @@ def test_a_message_waits_for_the_answer_to_the_claim():
             asked.set()
             go_on.wait(PATIENCE)
         cluster.plan["PATCH", "pod"] = [wait]
-        thread = threading.Thread(target=completes)
+        outputs = []
+        thread = threading.Thread(target=lambda: outputs.append(completes()))
         thread.start()
         tap.true(asked.wait(PATIENCE), "the claim")
         time.sleep(0.5)  # anything that were sent would be there by now
         tap.equal([event for event in cluster.log if event[1] == name], [], "nothing is sent")
         go_on.set()
         thread.join()
-        tap.equal(served_by(cluster), name)
+        tap.equal((len(outputs), served_by(cluster)), (1, name))
         check_order(cluster)
         end(cluster)
 
@@ -274,6 +275,30 @@ def test_a_run_goes_before_a_pod_that_waits():
         completes(SMALL)
         tap.equal(refused[0], [name], "what was in the way")
         tap.true(name not in cluster.pods, "it is removed")
+        end(cluster)
+
+
+def test_a_run_goes_before_a_pod_that_waits_where_no_node_has_room():
+    with Cluster() as cluster:
+        name = begin(cluster)
+        cluster.runs = False
+        outputs = []
+        thread = threading.Thread(target=lambda: outputs.append(completes(SMALL)))
+        thread.start()
+
+        def is_pending(pod):
+            return pod["metadata"]["labels"][LABEL_STATE] == "taken" and pod["status"]["phase"] == "Pending"
+        tap.eventually(lambda: any(is_pending(pod) for pod in list(cluster.pods.values())), "its pod", PATIENCE)
+        with cluster.lock:
+            [pod] = [pod for pod in cluster.pods.values() if is_pending(pod)]
+            pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]
+            cluster.tell("MODIFIED", pod)
+        tap.eventually(lambda: name not in cluster.pods, "the one that waits gives way", PATIENCE)
+        with cluster.lock:
+            pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "run", "state": {"running": {}}}]}
+            cluster.tell("MODIFIED", pod)
+        thread.join()
+        tap.equal(len(outputs), 1, "it completes")
         end(cluster)
 
 

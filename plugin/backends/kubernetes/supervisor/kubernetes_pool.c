@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 
 #define CLAIMS_LIMIT 2 /* for one run: then it gets a pod of its own */
+/* A claim that has cost a run so long, and was in vain, costs no further one. */
+#define CLAIM_SLOW_US (UINT64_C(4) * 1000000)
 
 static bool has_claims(const struct engine *cluster)
 {
@@ -48,13 +50,23 @@ static bool claim(struct run *run)
     int64_t latest =
         (int64_t)time(NULL) + (int64_t)(life_s + POD_MARGIN_S + POD_START_LIMIT_US / 1000000);
     kubernetes_run(run)->claims++;
+    kubernetes_run(run)->claimed_us = monotonic_us();
     kubernetes_run_note_pod(run);
     return pod_claim(kubernetes_container(run->container)->pod, run->description.run_id, latest,
                      life_s);
 }
 
+static void note_slow_claim(struct run *run)
+{
+    const struct kubernetes_run *own = kubernetes_run(run);
+    uint64_t now = monotonic_us();
+    if (own->claims > 0 && now - own->claimed_us >= CLAIM_SLOW_US)
+        run->engine->no_claims_until_us = now + CLUSTER_NO_CLAIMS_US;
+}
+
 void kubernetes_run_get_container(struct run *run)
 {
+    note_slow_claim(run);
     run->container = take_waiting(run);
     if (!run->container)
         kubernetes_run_make_container(run);

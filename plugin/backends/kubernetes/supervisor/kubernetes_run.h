@@ -18,6 +18,7 @@ struct kubernetes_run {
     struct pods_sweep *sweep;          /* that this run waits for */
     uint64_t asked_us;                 /* when its pod was asked for; 0: not yet */
     unsigned int claims;               /* pods that waited and were tried for it */
+    uint64_t claimed_us;               /* when the last one was */
     char last[96];                     /* the last line that the plugin got */
     struct network_verdict network;    /* about its pod, once its guest waits */
 };

@@ -94,7 +94,8 @@ static const struct {
     [API_PROBLEM_TEMPLATE] =
         {ERROR_SANDBOX_UNAVAILABLE,
          "write that member of the pool's template as deploy/kubernetes/agent-sandbox has it, for "
-         "the policy's image and limits: runs with other limits or images need a policy without "
+         "the policy's image and limits: sessions, and runs with endpoints or with other limits or "
+         "images, need a policy without "
          "\"kubernetes.warm_pool\""},
 };
 

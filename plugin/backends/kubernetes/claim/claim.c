@@ -167,9 +167,12 @@ void claim_take_removal(struct claim *claim, const struct api_fault *fault)
     bool waits_for_node = claim->pod && !claim->is_dead;
     if (fault)
         claim->not_removed = *fault;
-    if (waits_for_node && pod_remove(claim->pod, false))
-        return;
-    claim->events->removed(claim->user, fault);
+    if (!waits_for_node) {
+        claim->events->removed(claim->user, fault);
+    } else if (!pod_remove(claim->pod, false)) {
+        api_fault_set(&claim->not_removed, API_PROBLEM_SILENT, "no memory to remove the pod");
+        claim->events->removed(claim->user, &claim->not_removed);
+    }
 }
 
 static void take_claimed(void *user)
@@ -210,6 +213,7 @@ bool claim_remove(struct claim *claim, bool is_dead)
 {
     claim->is_removing = true;
     claim->is_dead = is_dead;
+    claim->not_removed.problem = API_PROBLEM_NONE;
     if (claim->is_creating)
         return true; /* by the answer */
     return claim_request_removal(claim);

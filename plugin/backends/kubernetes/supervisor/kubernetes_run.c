@@ -221,6 +221,21 @@ static const char *what_is_not_to_be_had(const struct run_description *descripti
     return NULL;
 }
 
+/* The guests of a pool all wait with the same command, which is that of the trial as well. */
+static bool check_pool(const struct kubernetes_run *own, struct engine_fault *fault)
+{
+    const struct run_description *description = &own->run.description;
+    const char *what = description->session.idle_ms > 0 ? "sessions"
+                       : description->endpoints         ? "runs with endpoints"
+                                                        : NULL;
+    if (!what || own->options.warm_pool[0] == '\0')
+        return true;
+    return engine_fault_set(fault, API_PROBLEM_TEMPLATE,
+                            "pods of a warm pool serve no %s: the command of the template's guest "
+                            "is another",
+                            what);
+}
+
 void kubernetes_run_begin(struct run *run)
 {
     struct kubernetes_run *own = kubernetes_run(run);
@@ -235,7 +250,8 @@ void kubernetes_run_begin(struct run *run)
         run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, missing);
         return;
     }
-    if (description->purpose == RUN_PURPOSE_SWEEP || check_image(&description->image, &fault))
+    if (description->purpose == RUN_PURPOSE_SWEEP ||
+        (check_image(&description->image, &fault) && check_pool(own, &fault)))
         run->engine = cluster_find(kubernetes_environment(run->environment), &own->options, &fault);
     if (!run->engine) {
         run_fail_engine(run, &fault);

@@ -70,7 +70,7 @@ def test_the_gateway_has_these_rights_and_no_others():
     tap.equal({name for name in everyone if not name.startswith("/") and not name.startswith("self")}, set(), "rights of everyone")
 
 
-def test_what_the_token_may_not_the_server_refuses():
+def test_the_token_has_no_further_rights():
     tap.equal(gateway.ask("GET", RUNS)[0], 200, "its own pods")
     for method, path, body in (
             ("GET", "/api/v1/namespaces/default/pods", None), ("GET", "/api/v1/pods", None), ("GET", "/api/v1/nodes", None),
@@ -143,7 +143,7 @@ def test_all_pods_together_have_a_quota():
         administrator.ask("PATCH", quota, {"spec": {"hard": {"pods": before}}}, change)
 
 
-def test_every_pod_is_meant_by_the_policy_of_no_network():
+def test_the_network_policy_selects_every_pod():
     """Whether it is kept to depends on the network plugin: that of scripts/with-cluster does not."""
     spec = administrator.ask("GET", "/apis/networking.k8s.io/v1/namespaces/code-execute-runs/networkpolicies/no-network")[1]["spec"]
     tap.equal(spec, {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}, "the policy")

@@ -42,7 +42,7 @@ def test_a_program_runs_in_a_pod():
     mode.none_left()
 
 
-def test_ends_are_told():
+def test_ends_are_reported():
     ended(run("exit 7", "sh"), "completed", "exit", 7)
     ended(run("kill -TERM $$", "sh"), "killed", "signal", None, "SIGTERM")
 
@@ -83,7 +83,7 @@ def test_a_program_without_an_end_is_ended():
     mode.none_left()
 
 
-def test_a_pod_that_is_taken_away_fails_its_run():
+def test_a_pod_that_is_deleted_fails_its_run():
     outputs = []
     thread = threading.Thread(target=lambda: outputs.append(run("import time\nprint('begun', flush=True)\ntime.sleep(600)",
                                                          policy=mode.policy(limits={"wall_ms": {"default": 120000, "max": 300000}}))))

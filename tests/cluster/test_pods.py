@@ -116,7 +116,7 @@ def test_a_claim_of_a_pod_that_waits():
         tap.equal(pods(), [], "what is left of a killed pod")
 
 
-def test_a_pod_that_somebody_alters_is_refused():
+def test_a_pod_that_is_altered_from_outside_is_refused():
     with driver("sh", "-c", "cat") as running:
         make(running)
         [pod] = pods()
@@ -130,7 +130,7 @@ def test_a_pod_that_somebody_alters_is_refused():
         running.expect("removed")
 
 
-def test_refusals_say_what_to_do():
+def test_refusals_have_a_remedy():
     write_kubeconfig("nonsense")
     running = Driver(["true"])
     running.order("make")

@@ -77,7 +77,7 @@ ALTERED = {
 }
 
 
-def test_a_pod_that_comes_back_otherwise_is_refused_by_the_member():
+def test_a_pod_that_differs_from_the_request_is_refused_by_its_member():
     for field, change in ALTERED.items():
         with FakeServer() as fake, driver(fake) as running:
             fake.mutate = change
@@ -110,7 +110,7 @@ def test_a_claim_is_granted_once():
         fake.plan["PATCH", "pod"] = [lambda handler: fake.change(put(("metadata", "labels"), **{"code-execute.state": "taken"}))]
         running.order("claim")
         line = running.next()  # by the answer, or by the watch's word on the other's claim
-        tap.true("somebody has taken the pod" in line or "metadata.labels.code-execute." in line, line)
+        tap.true("is already taken" in line or "metadata.labels.code-execute." in line, line)
 
 
 def test_a_claim_whose_pod_is_another_is_refused():
@@ -124,7 +124,7 @@ def test_a_claim_whose_pod_is_another_is_refused():
         running.fails("failed sandbox_unavailable", "the pod that was claimed is not the one that was requested: metadata.labels.code-execute.state")
 
 
-def test_what_the_server_refuses_says_what_to_do():
+def test_refusals_have_a_remedy():
     quota = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: runs, requested: pods=1, used: pods=100, limited: pods=100')
     security = status(403, "Forbidden", 'pods "x" is forbidden: violates PodSecurity "restricted:latest": seccompProfile')
     rbac = status(403, "Forbidden", 'pods is forbidden: User "system:serviceaccount:a:b" cannot create resource "pods" in API group "" in the '
@@ -149,7 +149,7 @@ def test_what_the_server_refuses_says_what_to_do():
             running.fails(*parts)
 
 
-def test_who_may_not_watch_hears_so_at_once():
+def test_a_forbidden_watch_fails_at_once():
     with FakeServer() as fake, driver(fake) as running:
         fake.runs = False
         fake.plan["GET", "list"] = [lambda handler: status(403, "Forbidden", 'pods is forbidden: User "x" cannot list resource "pods"')]
@@ -214,7 +214,7 @@ def test_a_pod_that_is_not_in_a_list_any_more_is_lost():
         running.expect("ended -1 Deleted")
 
 
-def test_ends_say_their_reason():
+def test_ends_have_their_reason():
     for arguments, members, line in (((137, "OOMKilled"), {}, "ended 137 OOMKilled memory"), ((3,), {}, "ended 3 Error"),
                                      ((137,), {"reason": "DeadlineExceeded"}, "ended 137 DeadlineExceeded deadline"),
                                      ((137,), {"reason": "Evicted"}, "ended 137 Evicted")):
@@ -246,7 +246,7 @@ def test_a_pod_that_does_not_start_says_why():
         tap.eventually(lambda: fake.pods, "the pod")
         fake.change(put(("status",), conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]))
         fake.drop()
-        running.fails("failed backend_failed", "somebody has deleted the pod")
+        running.fails("failed backend_failed", "was deleted from outside")
 
 
 def test_a_killed_pod_is_removed_when_its_node_says_so():
@@ -300,14 +300,14 @@ def attached(attach):
 CLOSE = frame(8, struct.pack("!H", 1000))
 
 
-def test_what_is_no_websocket_is_refused():
+def test_an_answer_that_is_no_websocket_is_refused():
     for attach in (stream(accept="AAAA"), stream(protocol="v9.channel.k8s.io"), stream(headers=[("Sec-WebSocket-Extensions", "x")]),
                    stream(headers=[("Sec-WebSocket-Protocol", "v4.channel.k8s.io")])):
         with attached(attach) as running:
             running.fails("broken backend_failed", "is not that of a WebSocket")
 
 
-def test_a_stream_comes_in_whatever_fragments():
+def test_a_stream_in_any_fragments():
     content = bytes(range(97, 123)) * 20
     for size in (1, 2, 125, 126, 1000):
         with attached(stream(message(1, b""), message(1, content, size), message(2, b"oh", 1), frame(10, b"pong"), CLOSE, protocol="v4.channel.k8s.io",
@@ -334,7 +334,7 @@ def test_a_ping_is_answered():
         tap.equal(answers.get(timeout=PATIENCE), (10, b"who is there"), "pong")
 
 
-def test_a_failure_on_the_last_channel_is_one():
+def test_a_failure_on_the_last_channel_is_reported():
     failure = b'{"metadata":{},"status":"Failure","message":"Internal error occurred: container run not found","reason":"InternalError","code":500}'
     with attached(stream(message(1, b""), message(3, failure, 50), CLOSE)) as running:
         running.expect("attached v5")
@@ -369,7 +369,7 @@ def test_strays_are_swept():
         tap.equal(fake.seen("GET", "list")[0][3]["labelSelector"], "app.kubernetes.io/managed-by=code-execute", "whose pods")
 
 
-def test_who_logs_in_by_a_program_is_refused():
+def test_a_kubeconfig_with_exec_is_refused():
     with FakeServer() as fake:
         fake.write_kubeconfig("    exec:\n      command: aws\n      args:\n      - eks\n")
         done = subprocess.run([DRIVER, fake.kubeconfig], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
@@ -378,7 +378,7 @@ def test_who_logs_in_by_a_program_is_refused():
         tap.contains(done.stdout, "kubectl create token")
 
 
-def test_no_server_is_said_so():
+def test_a_missing_server_is_reported():
     fake = FakeServer()
     fake.server.server_close()
     with driver(fake) as running:

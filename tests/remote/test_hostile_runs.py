@@ -89,7 +89,7 @@ def test_events_with_lies():
             goes_on(worker)
 
 
-def test_words_of_progress_have_an_end():
+def test_progress_events_are_limited():
     """Each gives the worker more time. The first are passed on: the control."""
     with scripted(program=saying(*([event(type=3, message="\x1b[2Jwait")] * 200), STARTED_WELL)) as worker, gateway((worker, WORKER)):
         host = Host(RIGHTS)

@@ -46,7 +46,7 @@ def test_sessions_stay_on_their_worker():
         completed("0", session=session, session_action="end")
 
 
-def test_tools_are_called_from_afar():
+def test_tools_are_called_through_a_worker():
     calls = []
 
     def serve(token, text, verdict):
@@ -182,7 +182,7 @@ def test_doctor_and_status_write_each_worker():
             tap.contains(done.stdout, f"usable  {WORKER}: 127.0.0.1:", command)
 
 
-def test_what_is_on_the_gateways_disk_is_refused():
+def test_files_on_the_gateways_disk_are_refused():
     with a_worker() as worker, gateway((worker, WORKER)):
         refused("1", "not_supported", Host(RIGHTS, context={"workspace": "/tmp"}))
         refused("1", "not_supported", network=True)

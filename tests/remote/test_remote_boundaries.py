@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody dies at each boundary of a frame: the worker and its connection, the gateway's backend, and a gateway of a real worker. Each call
-ends, none runs twice, and nothing is left."""
+"""A process is killed at each boundary of a frame: the worker with its connection, the gateway's backend, and the gateway of a real worker.
+Each call ends, none runs twice, and nothing is left."""
 import contextlib
 import os
 import signal
@@ -34,7 +34,7 @@ def one_call(worker):
 
 
 def dying_at_each(worker, die):
-    """The calls' ends, with the numbers of the frames behind which somebody has died; until a call has ended ahead of that."""
+    """The calls' ends, with the numbers of the frames behind which die() was called, up to the first call that ends before."""
     ends = []
     for at in range(2, MOST, EVERY):
         happened = []
@@ -67,7 +67,7 @@ def codes(ends):
 
 
 def test_a_worker_dies_behind_each_frame():
-    """The last call is the control: nobody has died, and it is whole."""
+    """The last call is the control: nothing was killed, and its result is complete."""
     with scripted() as worker, gateway((worker, WORKER)):
         ends = dying_at_each(worker, lambda connection: connection.cut())
         tap.equal(ends[-1][1], None, ends)

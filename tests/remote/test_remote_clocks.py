@@ -21,7 +21,7 @@ def dated(name, usage, alternative, begin, end):
     return FILES.issue_dated(name, usage, f"DNS:{alternative}", *moments)
 
 
-def test_certificates_whose_hours_are_not_now():
+def test_certificates_that_are_not_valid_now():
     """A clock that is an hour off is the same as certificates that are, and no other part of a run looks at the hour. The first is the control:
     hours around now."""
     good = dated("good", "serverAuth", WORKER, -2, 2)

@@ -58,7 +58,7 @@ def test_a_program_without_an_image_names_the_workers_operator():
         provider.reset()
 
 
-def test_containers_are_not_what_a_policy_for_process_wants():
+def test_a_worker_of_docker_is_not_used_for_a_policy_of_process():
     with a_docker_worker() as worker:
         use(worker, "process")
         tap.contains(refused("1", "backend_unavailable")["error"]["message"], "the worker's mode is docker, and the policy wants process")

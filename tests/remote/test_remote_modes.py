@@ -69,7 +69,7 @@ def test_a_worker_without_namespaces():
         completed("0", host(), session=first["session"]["id"], session_action="end")
 
 
-def test_it_takes_the_right_that_the_mode_takes():
+def test_the_capability_of_the_mode_is_required():
     """The first call is the control."""
     with unprivileged_worker() as worker:
         with gateway_for(worker, "unprivileged", capabilities=rights_in_policy()):

@@ -79,7 +79,7 @@ def test_another_worker_takes_over():
                 tap.equal((result["stdout"], result["isolation"]["details"].get("worker")), ("1\n", "near"), result)
 
 
-def test_a_short_cut_is_no_end():
+def test_a_short_interruption_ends_no_run():
     """TCP and the keep-alive outlast a few seconds."""
     no_partition_here()
     if not LONG:
@@ -123,7 +123,7 @@ def test_a_slow_link():
             tap.equal((result["status"], result["truncated"]["stdout_bytes"]), ("completed", 6 + 64 * 65536), result["error"])
 
 
-def test_nobody_answers_there():
+def test_an_address_that_does_not_answer():
     """Packets to the worker vanish from the first one on: the reason is in the error, and the call does not wait for TCP's own minutes."""
     no_partition_here()
     with distant() as worker:

@@ -112,7 +112,7 @@ def on_tmpfs(directory, options):
     return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o {options},mode=1777 none {directory} && exec "$@"', "sh"]
 
 
-def test_full_disk_of_the_worker_is_told():
+def test_full_disk_of_the_worker_is_reported():
     need_root()
     with tempfile.TemporaryDirectory(dir=DIRECTORY.name) as scratch:
         how = {"mode": "unprivileged", "process": {"scratch_directory": scratch}}
@@ -173,7 +173,7 @@ def refused_run(link, **members):
     return ended["message"]
 
 
-def test_what_cannot_be_had_there_is_refused_with_a_reason():
+def test_runs_that_a_worker_cannot_do_are_refused_with_a_reason():
     with a_worker() as worker, a_link(worker) as link:
         tap.contains(refused_run(link, workspace="/home/me"), "workspace is a directory of the gateway's machine")
         tap.contains(refused_run(link, network=1), "no run its machine's network")
@@ -198,7 +198,7 @@ def test_paths_of_the_gateway_are_not_shown():
             tap.equal(link.run(code)["stdout"], b"False True True\n")
 
 
-def test_description_that_is_none_is_refused():
+def test_invalid_description_is_refused():
     with a_worker() as worker, a_link(worker) as link:
         channel, _ = link.offer()
         link.send_run(channel, b"nothing of the kind")

@@ -78,7 +78,7 @@ def test_other_versions_are_named():
             tap.contains(bye, "gateway")
 
 
-def test_strangers_that_only_connect_keep_nobody_out():
+def test_strangers_that_only_connect_keep_no_gateway_out():
     with a_worker() as worker:
         worker.await_ready()
         silent = [socket.create_connection(worker.address, workers.PATIENCE) for _ in range(80)]
@@ -96,7 +96,7 @@ def test_strangers_that_only_connect_keep_nobody_out():
         tap.eventually(lambda: worker.metric("connections") == 0, "all are forgotten")
 
 
-def test_health_is_told():
+def test_health_is_reported():
     with a_worker() as worker:
         worker.await_ready()
         tap.equal(worker.get("/live"), (200, "live\n"))
@@ -222,7 +222,7 @@ def test_check_says_what_is_there():
     tap.lacks(text, "untested")
 
 
-def test_check_tells_layer_by_layer():
+def test_check_reports_each_layer():
     """Without user namespaces: what has failed with its remedy, and what was not reached."""
     path = write(FILES.worker)
     command = ["unshare", "--user", "--map-root-user", "sh", "-c", 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"', "sh"]

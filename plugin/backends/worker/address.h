@@ -22,7 +22,7 @@ bool listen_address_parse(const char *text, struct listen_address *ret);
 /* A listening TCP socket that does not block, CLOEXEC, the caller's; -1 with
  * ERROR_BACKEND_UNAVAILABLE. */
 int listen_address_open(const char *text, struct error *error);
-/* Of a socket: "address:port" into text. */
+/* Writes the socket's "address:port" into text. */
 void socket_address_write(const struct sockaddr_storage *address, char *text, socklen_t size);
 /* The same of what a listening socket is bound to. */
 void listening_address_write(int listener, char *text, socklen_t size);

@@ -10,7 +10,7 @@
 #define HELD_UNKNOWN_MS UINT64_C(1000)
 #define HELD_SHARE      8 /* one run counts an eighth */
 
-/* It removes what dead gateways have left, and starts no program. */
+/* It removes the remains of gateways that have ended, and starts no program. */
 static uint64_t share_of(const struct remote_offer *offer)
 {
     return offer->purpose == RUN_PURPOSE_SWEEP ? 0 : offer->memory_bytes;
@@ -86,7 +86,7 @@ void worker_admission_release(struct worker_admission *admission, const struct r
     admission->runs--;
     admission->leaving++;
     admission->memory_bytes -= share_of(offer);
-    /* How long people keep a session says nothing about the next run. */
+    /* The time that people keep a session says nothing about the next run. */
     if (offer->is_session || offer->purpose != RUN_PURPOSE_PROGRAM)
         return;
     uint64_t before = admission->held_ms == 0 ? held_ms : admission->held_ms;

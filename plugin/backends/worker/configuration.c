@@ -55,7 +55,7 @@ uint64_t worker_mode_layers(enum worker_mode mode, bool network)
     return network ? layers[mode] & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : layers[mode];
 }
 
-/* All of it or the kernel's own would be more than a view of programs. */
+/* The whole tree, or the kernel's file systems, would show more than programs. */
 static bool check_view_path(const struct json_place *place, const char *path)
 {
     static const char *const refused[] = {"/proc", "/sys", "/dev"};

@@ -208,7 +208,7 @@ static const struct link_handler handler = {
     .run_over = on_run_over,
 };
 
-/* Whoever can connect must not be able to fill the log. */
+/* A stranger that connects must not be able to fill the log. */
 static bool may_write_line(struct gateways *all)
 {
     uint64_t second = monotonic_us() / 1000000;
@@ -345,7 +345,7 @@ static bool accept_one(struct gateways *all)
     int fd =
         accept4(all->listener.fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-        /* The connection waits on, and would wake the loop at once. */
+        /* The connection goes on waiting, and would wake the loop at once. */
         (void)event_loop_change(all->loop, &all->listener, 0);
         event_loop_after(all->loop, &all->pause, ACCEPT_PAUSE_MS);
         return false;
@@ -370,7 +370,7 @@ static void on_listener(struct watch *watch, uint32_t events)
         continue;
 }
 
-/* What is due is done by gateways_settle(), behind this turn. */
+/* gateways_settle() does the due work after this turn. */
 static void on_time(struct timer *timer)
 {
     (void)timer;
@@ -421,7 +421,7 @@ static void settle_one(struct gateway *gateway, uint64_t now_us)
     }
 }
 
-/* A run that was accepted and does not come has room that others could have. */
+/* A run that was accepted and does not arrive keeps room that others could use. */
 static void withdraw_absent(struct gateway *gateway, uint64_t now_us)
 {
     for (const struct worker_run *run = gateway->runs; run; run = run->next)

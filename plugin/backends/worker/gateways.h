@@ -54,7 +54,7 @@ struct gateways {
 
 /* Listens; false with the error. */
 bool gateways_open(struct gateways *gateways, struct error *error);
-/* Behind each turn of the loop: what is due on any connection. */
+/* After each turn of the loop: does the due work of all connections. */
 void gateways_settle(struct gateways *gateways);
 /* No connection and no offer is accepted from now on, and all gateways are told. */
 void gateways_drain(struct gateways *gateways);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker tells its operator: one line of JSON an event, on standard error. No code, no
- * output and no secret of a run is in it. A reader that does not read loses lines, and holds up
- * nothing. Runs in code-execute-worker.
+ * A worker's log: one line of JSON an event, on standard error. No code, no output and no secret of
+ * a run is in it. A reader that does not read loses lines, and holds up nothing. Runs in
+ * code-execute-worker.
  */
 #pragma once
 

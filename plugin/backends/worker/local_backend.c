@@ -19,7 +19,7 @@ static void on_control(struct watch *watch, uint32_t events)
         return;
     event_loop_unwatch(backend->loop, watch);
     backend_program_forget_ended(&backend->program);
-    /* One that has closed its socket and lives on serves nobody. */
+    /* A backend that has closed its socket and lives on is of no use. */
     backend_program_kill(&backend->program);
     if (backend->ended)
         backend->ended(backend->user);
@@ -51,7 +51,8 @@ static bool ensure_started(struct local_backend *backend, struct error *error)
     return false;
 }
 
-/* One that died since the last run is started once more; one that dies again is an error. */
+/* A backend that has ended since the last run is started once more. If it ends again, that is an
+ * error. */
 bool local_backend_start_run(struct local_backend *backend, const int fds[RUN_FD_COUNT],
                              struct error *error)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The backend program of the worker's own machine: the one that a gateway would start, with a
- * control socket of the worker's. It is started when it is needed, and again where it has ended. It
- * ends with the worker, however that ends. Runs in code-execute-worker; the start waits for the
- * program's greeting, which takes milliseconds, and for nobody outside of the machine.
+ * The backend program of the worker's machine: the one that a gateway would start, with a control
+ * socket of the worker's. It is started when it is needed, and again if it has ended. It ends with
+ * the worker, however the worker ends. Runs in code-execute-worker. The start waits some
+ * milliseconds for the program's greeting, and for nothing outside of the machine.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what a worker changes in a run's description, and what it refuses: see run_rewrite.h. */
+/* Owns the changes to a run's description at the worker, and the refusals: see run_rewrite.h. */
 #include "backends/worker/run_rewrite.h"
 
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 
 #define TRIAL_MEMORY (UINT64_C(64) << 20)
 
-/* What programs need of any machine, as policies/default.json shows it. Of other paths a worker
- * shows only those that its own configuration names: its keys may be in one. */
+/* The paths that programs need on any machine, as policies/default.json shows them. A worker shows
+ * another path only if its own configuration names it: its keys may be there. */
 static const char *const usual_paths[] = {
     "/usr",
     "/bin",
@@ -58,7 +58,7 @@ static bool refuse(struct error *error, const char *message, const char *remedy)
     return false;
 }
 
-/* More than it was admitted for would be more than the worker has. */
+/* More than the admitted memory would be more than the worker has. */
 static bool is_as_offered(const struct run_description *description,
                           const struct remote_offer *offer, struct error *error)
 {
@@ -248,7 +248,7 @@ bool run_rewrite(const struct worker_configuration *configuration, const struct 
     return true;
 }
 
-/* Every machine has a shell; of an engine's images only those are there that are configured. */
+/* Every machine has a shell; an engine has only the configured images. */
 static const char *program_of_trial(const struct worker_configuration *configuration)
 {
     if (configuration->mode != WORKER_DOCKER || worker_image_of(configuration, "sh"))

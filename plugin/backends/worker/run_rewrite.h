@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run's description, as a gateway has made it, becomes one for this machine: what is the worker's
- * to say is replaced by its configuration, and a run that cannot be had here is refused. The
- * gateway is allowed to send runs; it is not trusted with the worker's machine. Pure code; runs in
- * code-execute-worker.
+ * Turns a gateway's description of a run into one for this machine. The worker's configuration
+ * replaces the members that are the worker's to decide, and a run that this machine cannot do is
+ * refused. The gateway is allowed to send runs; it is not trusted with the worker's machine. Pure
+ * code; runs in code-execute-worker.
  */
 #pragma once
 

@@ -17,7 +17,8 @@
 struct status_server;
 
 struct status_source {
-    /* NULL where runs can be had; else why not, borrowed until the next turn of the loop. */
+    /* NULL if the worker is ready for runs; else the reason, borrowed until the next turn of the
+     * loop. */
     const char *(*obstacle)(void *user);
     /* Prometheus' text exposition format, new; NULL: no memory. */
     char *(*metrics)(void *user);
@@ -29,7 +30,7 @@ struct status_server *status_server_new(struct event_loop *loop, const char *add
                                         const struct status_source *source, struct error *error);
 void status_server_free(struct status_server *server); /* NULL is fine */
 
-/* What the metrics are made of; borrowed. */
+/* The sources of the metrics; borrowed. */
 struct worker_facts {
     const struct worker_admission *admission;
     const struct gateways *gateways;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A trial of the worker's own backend: it applies every layer of the mode, as for a run, and runs
- * nothing. That is what readiness is made of. One at a time, and nobody waits for it. Runs in
+ * nothing. Readiness depends on it. One at a time, and nothing waits for it. Runs in
  * code-execute-worker.
  */
 #pragma once
@@ -24,7 +24,7 @@ struct trial {
     struct watch events;
     struct timer time;
     int outputs[2]; /* the read ends of its pipes */
-    /* Of the last one, LAYER_BITs; LAYER_COUNT: none has failed. After a failure no further layer
+    /* The last trial's LAYER_BITs; LAYER_COUNT: none has failed. After a failure no further layer
      * was tried. */
     uint64_t applied, missing;
     uint32_t failed_layer;
@@ -34,7 +34,7 @@ struct trial {
 void trial_init(struct trial *trial);
 /* Begins one, unless one is under way. ended() is called at once where it cannot begin. */
 void trial_begin(struct trial *trial);
-/* What to do about a layer of that mode; error_number: of the failure, else 0. Static text. */
+/* The remedy for a layer of that mode; error_number: that of the failure, else 0. Static text. */
 const char *trial_layer_remedy(enum worker_mode mode, enum isolation_layer layer, int error_number);
 /* Gives up one that is under way, without a word. */
 void trial_clear(struct trial *trial);

@@ -122,7 +122,7 @@ static void on_backend_ended(void *user)
     event_loop_after(worker->loop, &worker->next_trial, 0);
 }
 
-/* The connections that there are keep what they have begun with. */
+/* Existing connections keep their certificates. */
 static void read_files_again(struct worker *worker)
 {
     const struct worker_configuration *configuration = worker->configuration;
@@ -150,7 +150,7 @@ static void drain(struct worker *worker)
     gateways_drain(&worker->gateways);
 }
 
-/* As the first process of a container it also has the children of others. */
+/* As the first process of a container it also adopts orphans. */
 static void reap(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -240,7 +240,7 @@ static bool open_servers(struct worker *worker, struct error *error)
     return gateways_open(&worker->gateways, error);
 }
 
-/* The longest that a turn may wait; -1: for what comes. */
+/* The longest wait of a turn; -1: no limit. */
 static int longest_turn_ms(const struct worker *worker)
 {
     return worker->drain_end_ms == 0 ? -1 : LATEST_TURN_MS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what --check tries out and prints: see worker.h. */
+/* Owns the checks of --check and their output: see worker.h. */
 #include "backends/worker/worker.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool check_tls(const struct worker_configuration *configuration)
     return true;
 }
 
-/* Of a worker that runs, it is in use. */
+/* A running worker uses the address already. */
 static bool check_listen(const char *what, const char *address)
 {
     struct error error;
@@ -71,7 +71,7 @@ static uint64_t possible_layers(enum worker_mode mode)
     return mode == WORKER_UNPRIVILEGED ? LAYERS_UNPRIVILEGED_POSSIBLE : LAYERS_EVERY_RUN;
 }
 
-/* One that has failed is told by the trial's own failure, with its remedy. */
+/* A layer that has failed is reported by the trial's failure, with its remedy. */
 static void print_layers(const struct trial *trial)
 {
     enum worker_mode mode = (enum worker_mode)trial->configuration->mode;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the judgement which layers a container's program has: see docker_run.h. Runs in the docker
+/* Decides which layers a container's program has: see docker_run.h. Runs in the docker
  * backend. */
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/run/docker_run.h"

@@ -27,7 +27,8 @@
  * set-up, so that the reason is reported. */
 #define CONTAINER_START_LIMIT_US (UINT64_C(18) * 1000000)
 
-/* Where bytes of a program and of its files go: to the plugin, unread. */
+/* The pipes that a program's output and files go to. The plugin reads them; the backend does not.
+ */
 enum job_pipe {
     JOB_STDOUT,
     JOB_STDERR,
@@ -35,7 +36,7 @@ enum job_pipe {
     JOB_FILES,
     JOB_LATE_STDOUT, /* of a session: the streams of its last cell */
     JOB_LATE_STDERR,
-    JOB_ENDPOINTS, /* no pipe: the socket of the broker's relay */
+    JOB_ENDPOINTS, /* not a pipe: the socket of the broker's relay */
     JOB_PIPES
 };
 
@@ -48,7 +49,7 @@ enum job_sender {
 
 #define JOB_ORDERS 8
 
-/* What a container does for a run, which owns it. */
+/* The work of a container for its run. The run owns it. */
 struct container_job {
     struct run *run;            /* passed to container_events */
     int pipes[JOB_PIPES];       /* owned by the run */
@@ -78,15 +79,17 @@ struct container_events {
     void (*waits)(struct run *run);
     /* The guest has reported that its program is started. */
     void (*started)(struct run *run);
-    /* Of a session: the same of a further interpreter, or why there is none. */
+    /* The same for a further interpreter of a session, or the reason why it did not start. */
     void (*added)(struct run *run, enum run_failure failure, const char *message);
-    /* It has not found the program's file. Here and with "failed" the container still exists. */
+    /* The guest has not found the program's file. The container still exists then, as it does with
+     * "failed". */
     void (*missing)(struct run *run);
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
-    /* The answer to GUEST_ORDER_MEASURE. false: nobody has asked. */
+    /* The answer to GUEST_ORDER_MEASURE. false: there was no question. */
     bool (*measured)(struct run *run, const struct guest_measure *measure);
-    /* The answer to an order to undo cells or to wake a branch, or a cell was undone because its
-     * interpreter has ended: how the latter ended. NULL: nothing was undone. */
+    /* The answer to an order to undo cells or to wake a branch, or the report that a cell was
+     * undone because its interpreter ended. It says how the interpreter ended. NULL: nothing was
+     * undone. */
     void (*restored)(struct run *run, const struct guest_end *ended);
     /* The answer to an order to put a branch to sleep. */
     void (*parked)(struct run *run, enum checkpoint_word word);
@@ -99,7 +102,7 @@ struct container_events {
     void (*gone)(struct run *run, const struct engine_fault *fault);
 };
 
-/* Shared by all runs of the process. Part of what the provider has. */
+/* Shared by all runs of the process. Part of the provider's own structure. */
 struct guest_environment {
     const struct guest_provider *provider;
     const struct container_events *events; /* called by containers */
@@ -134,7 +137,7 @@ struct container_stream {
     struct message_sender sender;
 };
 
-/* Part of what the provider has of it. */
+/* Part of the provider's own structure. */
 struct container {
     struct container *next; /* in the environment's list, which owns it */
     struct guest_environment *environment;
@@ -151,7 +154,7 @@ struct container {
     bool waited;        /* it has ended: end.status is filled */
     bool memory_killed; /* a process in it was killed for memory, by the provider's events */
     bool looked;        /* the provider was asked about that end */
-    bool ordered;       /* its run has ordered the end, whose reason nobody need ask for then */
+    bool ordered;       /* its run has ordered the end, so the reason is known */
     bool told;          /* its run has heard of the end */
     bool acknowledged;  /* its guest has */
     bool removing;
@@ -167,7 +170,7 @@ struct container {
 void container_begin(struct container *container, struct guest_environment *environment,
                      struct engine *engine, struct container_job *job, struct warm_pool *warm_pool);
 void container_add(struct container *container);
-/* Whether it is removed, for the provider to say. */
+/* The provider reports the outcome of the removal. */
 void container_removed(struct container *container);
 void container_not_removed(struct container *container);
 /* Begins to remove it, at any step. Its run, if it still has one, gets "gone" at the end. */
@@ -185,13 +188,14 @@ size_t container_count_leaving(const struct guest_environment *environment);
 /* Both report the failure to its run or its warm pool, and lead to the removal. */
 void container_fail(struct container *container, const char *message);
 void container_fail_engine(struct container *container, const struct engine_fault *fault);
-/* The same where it says nothing about the engine. */
+/* The same for a failure that says nothing about the engine. */
 void container_fail_alone(struct container *container, enum run_failure failure,
                           const struct engine_fault *fault);
 /* Its run's time is up. true: the program had ended before, and its run gets "ended" without the
  * engine's answer about the end. */
 bool container_end_last_look(struct container *container);
-/* Its guest is to kill the program, and then to hand over the files. false: it cannot be told. */
+/* Orders the guest to kill the program and then to send the files. false: the order cannot be sent.
+ */
 bool container_order_end(struct container *container);
 /* One more order without a message; of a session, the message of the job. */
 bool container_send_order(struct container *container, char order);
@@ -205,25 +209,26 @@ bool container_is_over(const struct container *container);
 void container_free(struct container *container);
 
 /* container_progress.c */
-/* To be called when the wait or the stream is over, or the guest has said something. */
+/* Call it when the wait or the stream is over, or when the guest has sent a frame. */
 void container_check_end(struct container *container);
 
 /* container_session.c */
-/* Takes what the guest of a session says to a program that has started. false: it is said of every
- * program. *ret false: it is out of turn. */
+/* Takes a frame that only the guest of a session sends. false: it is a frame of every run. *ret
+ * false: it came out of turn. */
 bool container_session_take(struct container *container, const struct guest_piece *said, bool *ret);
 
 /* container_tools.c */
 /* That socket, where more could be taken from it now; else -1. */
 int container_sender_socket(const struct container *container, enum job_sender which);
-/* An order with bytes of one is under way, and goes ahead of all else. */
+/* An order with bytes from one of the sockets is being sent. Its rest goes before everything else.
+ */
 bool container_is_sending(const struct container *container);
 /* Sends the rest of it. false: the connection takes no more now. */
 bool container_send_rest(struct container *container);
 /* Takes the next bytes from the sockets, as many as the guest has room for. */
 void container_pass_sockets_on(struct container *container);
-/* Takes what the guest says of answers and of the processor time. false: it is something else. *ret
- * false: it is out of turn. */
+/* Takes a frame about answers or processor time. false: it is another one. *ret false: it came out
+ * of turn. */
 bool container_tools_take(struct container *container, const struct guest_piece *said, bool *ret);
 
 /* container_stream.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what follows from the reports of engine and guest together: a container is ready, its
+/* Owns the decisions that need the reports of both engine and guest: a container is ready, its
  * program has ended, or it has failed (see container.h). Runs in a backend of containers. */
 #include "backends/guest_runs/container/container.h"
 
@@ -47,7 +47,7 @@ static bool is_finished(const struct container *container)
     return !container->job->collects || stream->collected || stream->over;
 }
 
-/* Its guest ends then, where that is a bad end; until then it may have more to say. */
+/* The guest exits after a bad end; until then it may send more frames. */
 static void acknowledge(struct container *container)
 {
     if (!container->environment->provider->is_distant || container->acknowledged ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what the guest of a session says beside that of a run, and the orders to it. Runs in the
- * docker backend. */
+/* Owns the frames that only the guest of a session sends, and the orders to it. Runs in a backend
+ * of containers. */
 #include <stdio.h>
 
 #include "backends/guest_runs/container/container.h"
@@ -27,7 +27,7 @@ static void change_pipe(struct container_job *job, enum job_pipe which, int fd)
     job->pipes[which] = fd;
 }
 
-/* What comes now is of the cell whose message was sent last. */
+/* The output that follows belongs to the cell whose message was sent last. */
 static bool begin_cell(struct container_job *job)
 {
     if (job->sends || job->next[JOB_STDOUT] < 0)

@@ -75,7 +75,7 @@ static void ask_for_stream(struct container *container)
         break_stream(container, "it does not accept the request");
 }
 
-/* A cell fails by it, and a run does not begin. */
+/* With it a cell fails, and a run does not begin. */
 static void refuse_file(struct container *container, int error_number)
 {
     struct container_job *job = container->job;
@@ -194,7 +194,7 @@ static void fail_start(struct container *container, const struct guest_piece *sa
     container_fail(container, message);
 }
 
-/* What the guest says before the program's start. false: it is out of turn. */
+/* Takes a frame from before the program's start. false: it came out of turn. */
 static bool take_report(struct container *container, const struct guest_piece *said)
 {
     struct container_stream *stream = &container->stream;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns what goes from sockets of the run over the attached stream (answers to calls of tools, and
- * connections to endpoints), and what the guest of such a run says
- * beside others. Runs in a backend of containers. */
+ * connections to endpoints), and the frames that only the guest of such a run sends. Runs in a
+ * backend of containers. */
 #include <errno.h>
 
 #include "backends/guest_runs/container/container.h"
@@ -83,7 +83,7 @@ bool container_tools_take(struct container *container, const struct guest_piece 
 {
     if (said->kind != GUEST_ANSWERS_TAKEN && said->kind != GUEST_MEASURED)
         return false;
-    if (!container->job) /* nobody has use for it any more */
+    if (!container->job) /* the program does not read it any more */
         *ret = true;
     else if (said->kind == GUEST_MEASURED)
         *ret = take_measure(container, said);

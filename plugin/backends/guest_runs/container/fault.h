@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What went wrong with what runs containers: the kind of problem, and a message. The provider has
- * the error code and the remedy of each kind, and kinds of its own (provider.h). Fixed buffers.
+ * A problem with the engine or the cluster: its kind and a message. The provider has the error code
+ * and the remedy of each kind, and kinds of its own (provider.h). Fixed buffers.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the first process of a container says (guest/messages/guest_protocol.h), read as it comes:
- * frames, and among them the kernel's report on that process. Bounded; whatever is no frame is
- * refused. Pure code.
+ * Reads the frames of a container's first process as they arrive (guest/messages/guest_protocol.h);
+ * one of them is the kernel's report on that process. Bounded; bytes that are no frame are refused.
+ * Pure code.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct guest_piece {
 ptrdiff_t guest_reader_next(struct guest_reader *reader, const unsigned char *bytes, size_t length,
                             struct guest_piece *ret);
 
-/* What has to hold for that process, by the kernel's report on it (/proc/self/status). */
+/* The facts that must hold for that process, by the kernel's report on it (/proc/self/status). */
 enum guest_fact {
     GUEST_FACT_CAP_INHERITABLE, /* this and the other sets of capabilities are empty */
     GUEST_FACT_CAP_PERMITTED,

@@ -27,10 +27,10 @@ struct message_piece {
     size_t length;              /* at least 1 */
 };
 
-/* What is to be sent next; the same until some of it is taken. inputs: RUN_FD_INPUTS of the run. 1:
- * *ret is a piece; 0: the message is sent; -1: the next file cannot be read, or is not as described
- * (errno 0). Then sender->filled is the index of its gap, and what follows must not be sent but
- * after message_sender_fill(). */
+/* The next bytes to send; the same until some of them are taken. inputs: RUN_FD_INPUTS of the run.
+ * 1: *ret is a piece; 0: the message is sent; -1: the next file cannot be read, or is not as
+ * described (errno 0). Then sender->filled is the index of its gap, and nothing more may be sent
+ * before message_sender_fill(). */
 int message_sender_next(struct message_sender *sender, const struct run_message *message,
                         int inputs, struct message_piece *ret);
 

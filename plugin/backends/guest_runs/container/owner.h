@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose container is it, and does its owner still live? Every container has its owner's identity in
- * labels. A backend removes the containers of owners that have certainly ended, and those of owners
- * that it cannot judge once their latest time is past. Runs in a backend of containers.
+ * Finds out whose container it is, and whether the owner still lives. Every container has its
+ * owner's identity in labels. A backend removes the containers of owners that have certainly ended,
+ * and those of owners that it cannot judge once their latest time is past. Runs in a backend of
+ * containers.
  */
 #pragma once
 

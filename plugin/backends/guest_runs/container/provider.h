@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a backend has to do itself for runs whose programs have a guest: where containers come from
- * (docker's engine, a cluster), and in which form the attached stream of one is sent and received.
- * Two tables of functions, constant, one of each a backend. All functions are called on the one
- * thread of the backend, and none of them waits, unless it says so.
+ * The part of runs with a guest that each backend does itself: where containers come from (docker's
+ * engine, a cluster), and in which form the attached stream of one is sent and received. Two tables
+ * of functions, constant, one of each a backend. All functions are called on the one thread of the
+ * backend, and none of them waits, unless it says so.
  */
 #pragma once
 
@@ -101,20 +101,20 @@ struct guest_provider {
     /* Of an engine. */
     /* Its facts are known, so containers can be made ahead of need. */
     bool (*is_known)(const struct engine *engine);
-    /* Something went wrong, whatever it was: they are looked at again. */
+    /* A run has failed: its facts are looked up again. */
     void (*doubt)(struct engine *engine);
     /* Of a container with that template (struct warm_pool): what waits in it. */
     enum run_interpreter (*interpreter)(const json_t *template);
 
     /* Of a run (run/run_private.h), which ends with run_fail() at any of these. */
     struct run *(*new_run)(void); /* all zero but for what is the provider's; NULL: no memory */
-    /* The description is read: asks what is to be asked, and gets the run a container. */
+    /* The description is read: asks the engine its questions, and gets the run a container. */
     void (*begin)(struct run *run);
     /* The container that was left over is removed: the same once more. */
     void (*go_on)(struct run *run);
     void (*make_container)(struct run *run);
-    /* Its container has failed by something that another one may not meet, and is its own no more:
-     * begins anew. false: it has not. */
+    /* Its container has failed for a reason that another one may not meet, and has been given up:
+     * begins anew. false: the reason is another. */
     bool (*begin_anew)(struct run *run, const struct engine_fault *fault);
     /* Its guest has told the kernel's facts, which suffice: which layers does the program have?
      * Fills what is known of the report but for the layers that are missing. false: the run has

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what a container is told of its run: see run_message.h. Runs in a backend of containers. */
+/* Owns the message with a run to its container: see run_message.h. Runs in a backend of containers.
+ */
 #include "backends/guest_runs/container/run_message.h"
 
 #include <stdlib.h>
@@ -183,8 +184,8 @@ static bool make_message(char order, const struct wire_writer *head,
     return true;
 }
 
-/* Of a shell's session, which has no program: the shell and its options. New list of borrowed
- * strings; NULL where there is no memory, or no shell. */
+/* The shell and its options, for a shell's session, which has no program. New list of borrowed
+ * strings; NULL when out of memory, or without a shell. */
 static char **shell_of(const struct run_description *description)
 {
     size_t count = description->preparation.program_argument;

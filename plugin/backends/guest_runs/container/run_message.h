@@ -10,7 +10,7 @@
 
 #include "protocol/run_description.h"
 
-/* Where the content of a file by reference belongs: before the byte at that offset. */
+/* The place of a file by reference: before the byte at that offset. */
 struct run_message_gap {
     size_t offset;
     const struct run_file *file; /* the description's */

@@ -43,7 +43,7 @@ static void take_wait(struct run *run, const struct guest_measure *measure, uint
         run->deadline_us = deadline_us;
 }
 
-/* The kernel's sums may lack a process that ends meanwhile. */
+/* The kernel's sums may lack a process that ends during the measurement. */
 static uint64_t since(uint64_t before, uint64_t now)
 {
     return now > before ? now - before : 0;
@@ -67,7 +67,7 @@ static void send_usage(struct run *run, const struct guest_measure *measure)
     run_event_send(run->socket, &event);
 }
 
-/* What was asked before the end of the cell says nothing of all of it. */
+/* An answer to a question from before the cell's end does not cover all of the cell. */
 static void take_usage(struct run *run, const struct guest_measure *measure, bool is_late)
 {
     if (run->usage_wanted_us > 0 && run->asked_us >= run->usage_wanted_us)
@@ -86,7 +86,7 @@ void run_cell_tell_usage(struct run *run)
     run_measure(run);
 }
 
-/* The answer to a question of the cell before is no begin for this one. */
+/* The answer to a question about the cell before is no start value for this one. */
 bool run_cell_measured(struct run *run, const struct guest_measure *measure)
 {
     uint64_t now_us = monotonic_us();

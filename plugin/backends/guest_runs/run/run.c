@@ -51,7 +51,7 @@ void run_fail_engine(struct run *run, const struct engine_fault *fault)
     run_fail(run, failure, 0, fault->message);
 }
 
-/* The program has all of it, or gets nothing more. */
+/* The program has the whole message, or gets no more of it. */
 static void drop_message(struct run *run)
 {
     run_message_clear(&run->job.message);
@@ -163,8 +163,8 @@ void run_kill(struct run *run, enum run_cause cause)
     cancel_and_remove(run);
 }
 
-/* Where the run may have left files, its guest kills the tree and lives on to hand them over. One
- * that does not say in time that the tree is gone goes with its container. */
+/* If the run may have left files, its guest kills the process tree and then sends them. If the
+ * guest does not report in time that the tree is gone, the container is removed. */
 void run_order_end(struct run *run, enum run_cause cause)
 {
     bool may_leave_files = run->job.started && (run->job.collects || run->job.session) &&
@@ -235,7 +235,7 @@ void run_container_failed(struct run *run, enum run_failure failure,
     }
 }
 
-/* That a container goes is part of what a trial tries. */
+/* A trial also tries the removal of its container. */
 static bool waits_for_removal(const struct run *run)
 {
     return run->description.purpose == RUN_PURPOSE_TRIAL ||
@@ -326,8 +326,8 @@ uint64_t run_deadline(const struct run *run)
     return run->deadline_us;
 }
 
-/* Files by reference are on their way to the guest: that takes as long as it takes, as long as it
- * goes on, and the plugin is told so. */
+/* Files by reference are being sent to the guest. There is no time limit while bytes move, and the
+ * plugin is told about the progress. */
 static bool goes_on_sending(struct run *run)
 {
     uint64_t total = run->container ? run->container->stream.sender.total : 0;

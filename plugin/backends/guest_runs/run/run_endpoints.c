@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns what a run with endpoints does beside others. The container has no network. Its guest takes
+ * Owns the additional work of a run with endpoints. The container has no network. Its guest takes
  * the program's connections and sends them over the attached stream; the broker of endpoints has
  * the other end of a socket that their bytes are passed on to, unread
  * (guest/channels/connection_relay.h). Runs in a backend of containers.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inner to a run: its state, and the parts that its files, and the provider's, offer each other.
- * run_start.c has its beginning, run.c its life and the plugin's side. What is asked before there
- * is a container is the provider's (struct guest_provider); container.h has what then runs it.
+ * run_start.c has its beginning, run.c its life and the plugin's side. The questions before there
+ * is a container are the provider's (struct guest_provider); container.h runs it afterwards.
  */
 #pragma once
 
@@ -75,7 +75,7 @@ bool run_session_take(struct run *run, int fd);
 void run_session_started(struct run *run);
 /* Takes the plugin's next order. */
 void run_take_order(struct run *run);
-/* Where the next cell may come from now: no place, while one is on its way. */
+/* The sockets that the next cell may come from: none while a cell is being sent. */
 size_t run_session_places(const struct run *run);
 /* Takes the next cell, if one is there. */
 void run_session_take_cell(struct run *run);
@@ -90,24 +90,24 @@ void run_tell_guest(struct run *run, char order);
  * endpoints (run_endpoints.c). false with errno. */
 bool run_endpoints_take(struct run *run, int intake);
 
-/* Takes a copy of its socket of answers, if it has tools. false with errno, also where nothing of
- * ours begins its program, which then has no use for them. */
+/* Takes a copy of its socket of answers, if it has tools. false with errno, also if no runner of
+ * ours begins its program: it could not use them. */
 bool run_tools_take(struct run *run, int socket);
 /* When its wall time is over; 0, never, for no limit and for one beyond the clock. */
 uint64_t run_wall_deadline(const struct run *run);
 /* Calls of tools are open, or none is. */
 void run_wait_order(struct run *run, bool waits);
-/* Its wall time is over: is some of that still to be looked at, or was spent waiting? */
+/* After the end of its wall time: was some of it spent waiting, or not measured yet? */
 bool run_wait_goes_on(struct run *run);
 /* Takes what the guest has measured. Returns the time since the last look that is not counted. */
 uint64_t run_wait_measured(struct run *run, const struct guest_measure *measure);
-/* Asks the guest for that, one question at a time. */
+/* Asks the guest for the measurement, one question at a time. */
 void run_measure(struct run *run);
-/* The next cell has so much for waiting. */
+/* The next cell may spend so much time waiting. */
 void run_wait_begin_cell(struct run *run, uint32_t limit_ms);
 /* The cell is over or interrupted: nothing of its time is spent waiting from now on. */
 void run_wait_forget(struct run *run);
-/* No look at one that waits sooner than a while from now. */
+/* Puts off the next look at a run that waits. */
 uint64_t run_wait_pause(const struct run *run, uint64_t deadline_us);
 
 /* cell_time.c */
@@ -115,8 +115,8 @@ uint64_t run_wait_pause(const struct run *run, uint64_t deadline_us);
 void run_cell_begun(struct run *run, uint32_t tools_wait_ms);
 /* Does its time go by? */
 bool run_cell_has_time(const struct run *run);
-/* Asks the guest how much processor time the cell has used, and takes the answer. false: nobody has
- * asked. */
+/* Asks the guest how much processor time the cell has used, and takes the answer. false: there was
+ * no question. */
 void run_measure_cell(struct run *run);
 bool run_cell_measured(struct run *run, const struct guest_measure *measure);
 /* The plugin wants to know what the cell has spent. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The orders that the plugin gives a run, and what one that is a session does beside others: it
- * takes its cells, and keeps their times (run_private.h). Runs in a backend of containers. */
+/* The orders of the plugin to a run, and the additional work of a session: it takes its cells, and
+ * keeps their times (run_private.h). Runs in a backend of containers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ void run_tell_guest(struct run *run, char order)
         run_order_end(run, RUN_CAUSE_CANCELLED);
 }
 
-/* Takes the write end of the pipe. Where nothing is collected the gateway sees its end. */
+/* Takes the write end of the pipe. If nothing is collected, the gateway reads the end of the pipe.
+ */
 static void begin_collection(struct run *run, bool haste, int fds[SESSION_COLLECT_FDS])
 {
     CLEANUP(run_description_clear) struct run_description wanted = {.file_count = 0};
@@ -192,7 +193,7 @@ static bool make_cell(struct run *run, size_t program, const struct session_cell
     return made;
 }
 
-/* Of the cell before, the guest gets no more. */
+/* The guest gets nothing more of the cell before. */
 static bool take_answers(struct run *run, const struct session_cell *given)
 {
     if (run->cell.tools)
@@ -238,8 +239,7 @@ void run_session_take_cell(struct run *run)
         program++;
 }
 
-/* One that is idle ends without a word of its own: its cause is the order's that nobody has given.
- */
+/* An idle session that expires ends as by an order: its cause is that of a cancellation. */
 void run_session_expire(struct run *run)
 {
     const struct run_event event = {

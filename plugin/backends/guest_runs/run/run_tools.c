@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns what a run with tools does beside others: it takes the socket of answers, which its
- * container then reads (container_tools.c), and keeps the time that it, or its cell, spends waiting
- * for them, which the wall time does not count. The plugin says when calls are open; what the
- * program's processes use meanwhile the guest measures, outside of the program's reach, when it is
- * asked (run_private.h). Where an answer takes a while, that is at the program's expense. Runs in
- * the docker backend.
+ * Owns the additional work of a run with tools. It takes the socket of answers, which its container
+ * then reads (container_tools.c). It also measures the time that the run or its cell spends waiting
+ * for answers; the wall time does not count it. The plugin says when calls are open. The guest
+ * measures on request how much processor time the program uses while it waits (run_private.h); the
+ * program cannot influence that. If the guest's answer is late, the delay counts against the
+ * program. Runs in a backend of containers.
  */
 #include <errno.h>
 
@@ -13,9 +13,9 @@
 #include "backends/guest_runs/container/run_message.h"
 #include "backends/guest_runs/run/run_private.h"
 
-/* For a guest to answer. The program's time is over by then. */
+/* The longest wait for a guest's answer, after the end of the program's time. */
 #define MEASURE_LIMIT_US (UINT64_C(1) * 1000000)
-/* Between two looks at one that waits with next to no time left. */
+/* The pause between two measurements of a run that waits with almost no time left. */
 #define LOOK_PAUSE_US (UINT64_C(10) * 1000)
 
 uint64_t run_wall_deadline(const struct run *run)
@@ -85,8 +85,8 @@ uint64_t run_wait_pause(const struct run *run, uint64_t deadline_us)
     return run->waiting.waits && deadline_us < soonest_us ? soonest_us : deadline_us;
 }
 
-/* A wait has ended when the plugin has said so, and the next one begins no sooner than with a look
- * at the time behind it. */
+/* A wait ends when the plugin says so. The next one begins with the measurement after it, not
+ * earlier. */
 static void count_wait(struct run *run, uint64_t now_us, uint64_t used_us)
 {
     if (run->closed_us > 0)
@@ -98,7 +98,7 @@ static void count_wait(struct run *run, uint64_t now_us, uint64_t used_us)
         waiting_clock_begin(&run->waiting, now_us, used_us);
 }
 
-/* What cannot be measured is charged whole. */
+/* Time that cannot be measured counts in full. */
 uint64_t run_wait_measured(struct run *run, const struct guest_measure *measure)
 {
     uint64_t credit_us = run->waiting.credit_us;

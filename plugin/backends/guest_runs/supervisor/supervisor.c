@@ -21,7 +21,7 @@
 #define SHUTDOWN_US   (UINT64_C(20) * 1000000) /* for the engine to remove everything */
 #define LONGEST_MS    60000
 #define FIXED_WATCHES 2
-/* Streams are those of runs and of what waits for one. */
+/* One stream for each run, and one for each container that waits for a run. */
 #define WATCHES_LIMIT (FIXED_WATCHES + RUNS_LIMIT * (RUN_WATCHES_LIMIT + 1) + RUN_POOL_LIMIT)
 
 struct supervisor {
@@ -152,7 +152,7 @@ static int expire(struct supervisor *supervisor)
     return (int)((wait_us + 999) / 1000);
 }
 
-/* After the runs, which may have let go of theirs. */
+/* After the runs, because a run may just have given up its container. */
 static void handle_containers(struct supervisor *supervisor)
 {
     for (struct container **place = &supervisor->environment->containers; *place;) {

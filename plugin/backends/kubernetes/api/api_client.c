@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 
 #define URL_LIMIT     (API_BASE_LIMIT + API_PATH_LIMIT)
-#define BUSY_PAUSE_MS 1000 /* where a busy server does not say how long */
+#define BUSY_PAUSE_MS 1000 /* if a busy server names no time */
 #define STATUS_BUSY   429
 #define STATUS_PAUSED 503
 #define STATUS_OK     200
@@ -80,7 +80,8 @@ static long status_of(const struct api_call *call)
     return status;
 }
 
-/* Doubles: a server that sends byte by byte must not make each byte a copy of them all. */
+/* Doubles the room, so that a server that sends single bytes does not cause a copy of the whole
+ * body for each. */
 static bool make_room(struct api_call *call, size_t length)
 {
     size_t needed = call->length + length + 1;
@@ -109,7 +110,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
     memcpy(call->body + call->length, bytes, length);
     call->length += length;
     call->body[call->length] = '\0';
-    return length; /* libcurl can be asked for nothing here: lines are read later */
+    return length; /* libcurl must not be called from here: lines are read later */
 }
 
 static void wipe_headers(struct curl_slist *headers)
@@ -260,7 +261,7 @@ static bool run_call(struct api_call *call)
     return call->is_running;
 }
 
-/* A token that cannot be read is an answer with that fault, and no failure to begin. */
+/* If the token cannot be read, the call begins and is answered with that fault. */
 static bool prepare(struct api_call *call, const struct api_request *request)
 {
     CLEANUP_FREE char *token =
@@ -299,8 +300,8 @@ struct api_call *api_call_start(struct api_client *client, const struct api_requ
     return call;
 }
 
-/* Hands every whole line to its reader, who may cancel the call, and keeps the rest. false: it is
- * cancelled. A server that sends byte by byte must not make each byte a search of them all. */
+/* Gives every whole line to the reader and keeps the rest. false: the reader has cancelled the
+ * call. Searched bytes are not searched again, even if a server sends single bytes. */
 static bool hand_out_lines(struct api_call *call)
 {
     struct api_client *client = call->client;

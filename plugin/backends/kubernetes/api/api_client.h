@@ -82,14 +82,14 @@ int api_connection_fd(const struct api_call *call);
 ssize_t api_connection_send(struct api_call *call, const void *bytes, size_t length);
 ssize_t api_connection_receive(struct api_call *call, void *bytes, size_t capacity);
 
-/* The answer's JSON object (new) where the status is one from 200 to 299; else NULL with the fault:
- * the server refused to do what ("create the pod"). */
+/* The answer's JSON object (new) where the status is one from 200 to 299; else NULL with the fault.
+ * what: the action in the message ("create the pod"). */
 json_t *api_answer_take(const struct api_answer *answer, const char *what, struct api_fault *fault);
-/* api_refusal.c: what a Status object with that HTTP status means. Pure code. */
+/* api_refusal.c: the meaning of a Status object with that HTTP status. Pure code. */
 void api_refusal_explain(long status, const char *body, size_t length, const char *what,
                          struct api_fault *fault);
-/* The same of no answer: one fault for each reason that needs another action of the operator.
- * words: what libcurl left in CURLOPT_ERRORBUFFER. */
+/* The same for a request without an answer: one fault for each reason that needs another action of
+ * the operator. words: the text in CURLOPT_ERRORBUFFER. */
 void api_failure_explain(CURLcode result, const struct api_server *server, const char *words,
                          struct api_fault *fault);
 /* The printable beginning of such a text, or of a Status object's message. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the table of what can be wrong with a cluster: see api_fault.h. Runs in the kubernetes
- * backend. */
+/* Owns the table of a cluster's problems: see api_fault.h. Runs in the kubernetes backend. */
 #include "backends/kubernetes/api/api_fault.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What went wrong with a cluster: the kind of problem, and a message. The plugin gets them as an
- * error code, the message and a remedy. Fixed buffers; used all over the kubernetes backend.
+ * A problem with a cluster: its kind and a message. The plugin gets an error code, the message and
+ * a remedy. Fixed buffers; used all over the kubernetes backend.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ enum api_problem {
     API_PROBLEM_NONE = 0,
     API_PROBLEM_SILENT,        /* no answer in time, or a broken one */
     API_PROBLEM_ALTERED,       /* the pod is not the one that was asked for */
-    API_PROBLEM_CONFIGURATION, /* the kubeconfig, or what is in its place, cannot be used */
-    API_PROBLEM_CREDENTIALS,   /* a plugin or another way to log in that this backend lacks */
+    API_PROBLEM_CONFIGURATION, /* the kubeconfig, or the pod's service account, cannot be used */
+    API_PROBLEM_CREDENTIALS,   /* a way to log in that this backend lacks, such as a plugin */
     API_PROBLEM_UNREACHABLE,   /* nothing listens there, or no such name */
     API_PROBLEM_CERTIFICATES,  /* TLS: the server is not trusted, or our certificate is refused */
     API_PROBLEM_UNAUTHORIZED,  /* 401 */
@@ -30,7 +30,7 @@ enum api_problem {
     API_PROBLEM_NO_IMAGE,    /* the node cannot get the image */
     API_PROBLEM_NO_ROOM,     /* no node takes the pod */
     API_PROBLEM_NOT_STARTED, /* the kubelet or the runtime cannot start its container */
-    API_PROBLEM_POD_GONE,    /* deleted or evicted by somebody else */
+    API_PROBLEM_POD_GONE,    /* deleted or evicted from outside */
     API_PROBLEM_TAKEN,       /* a claim found the pod taken */
     API_PROBLEM_GUEST,       /* the image has another guest than this installation */
     API_PROBLEM_NETWORK,     /* a run's pod reaches addresses: no policy is enforced */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what is understood of an API server's errors, and of no answer: see api_client.h. The server
- * tells several things by one status, apart from each other only by their message. Runs in the
- * kubernetes backend. */
+/* Owns the reading of an API server's errors, and of a missing answer: see api_client.h. The server
+ * uses one status for several problems, which differ only in the message. Runs in the kubernetes
+ * backend. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,14 +29,15 @@ void api_refusal_text(const char *body, size_t length, char *ret, size_t size)
     ret[count] = '\0';
 }
 
-/* RBAC says 'User "..." cannot VERB resource "pods" ...', admission what it has against the pod. */
+/* A refusal by RBAC reads 'User "..." cannot VERB resource "pods" ...'; admission gives its
+ * objection to the pod. */
 static enum api_problem explain_forbidden(const char *message)
 {
     if (strstr(message, " cannot ") && strstr(message, "resource"))
         return API_PROBLEM_FORBIDDEN;
     if (strstr(message, "exceeded quota"))
         return API_PROBLEM_QUOTA;
-    /* The account that every namespace gets a moment after it was made. */
+    /* The default service account, which the cluster adds shortly after it made the namespace. */
     if (strstr(message, "error looking up service account"))
         return API_PROBLEM_BUSY;
     return API_PROBLEM_ADMISSION;
@@ -59,7 +60,7 @@ static enum api_problem explain_status(long status, const char *message)
     }
 }
 
-/* 'User "..." cannot VERB resource "RESOURCE"' in an RBAC refusal: what is lacking. */
+/* The right that an RBAC refusal names: 'User "..." cannot VERB resource "RESOURCE"'. */
 static bool find_verb(const char *message, char *ret, size_t size)
 {
     const char *verb = strstr(message, " cannot ");

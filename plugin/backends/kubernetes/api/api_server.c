@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns where the API server is and who we are there: see api_server.h. Runs in the kubernetes
+/* Owns the address of the API server and our credentials: see api_server.h. Runs in the kubernetes
  * backend. */
 #include "backends/kubernetes/api/api_server.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a cluster's API server is, and who we are there: from a kubeconfig, or from the files that
- * a pod finds in itself. Files are read when the server is looked for, but that of a token for each
- * request: the kubelet renews it. Runs in the kubernetes backend.
+ * The address of a cluster's API server and our credentials: from a kubeconfig, or from the files
+ * that the kubelet puts into a pod. Files are read once, when the server is looked for. Only a
+ * token's file is read for each request, because the kubelet renews it. Runs in the kubernetes
+ * backend.
  */
 #pragma once
 
@@ -34,14 +35,13 @@ struct api_server {
 /* Starts all zero; to be cleared in either case. */
 bool api_server_find(const struct kubernetes_options *options, struct api_server *ret,
                      struct api_fault *fault);
-/* What that kubeconfig (YAML or JSON) says, without opening what it names but by the function that
- * reads files, which returns a new text, or NULL with the fault. Pure code. */
+/* Reads a kubeconfig (YAML or JSON). The files that it names are read only through the given
+ * function, which returns a new text, or NULL with the fault. Pure code. */
 typedef char *api_read_file(const char *path, size_t limit, struct api_fault *fault);
 bool kubeconfig_read(const char *text, size_t length, const struct kubernetes_options *options,
                      const char *path, api_read_file *read_file, struct api_server *ret,
                      struct api_fault *fault);
-/* The token of this moment: new (free() after explicit_bzero()), "" where there is none; NULL with
- * the fault. */
+/* The current token: new (free() after explicit_bzero()), "" without one; NULL with the fault. */
 char *api_server_token(const struct api_server *server, struct api_fault *fault);
 /* Wipes what is secret. */
 void api_server_clear(struct api_server *server);

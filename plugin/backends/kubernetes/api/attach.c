@@ -14,8 +14,8 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 
-/* Bytes that are taken and not sent: no more than a little, as what is under way is not known to
- * have arrived anywhere. */
+/* The limit of bytes taken and not sent yet. It is low, because nothing says how much of them has
+ * arrived. */
 #define OUT_LIMIT    32768
 #define CONTROL_ROOM (2 * (WEBSOCKET_HEADER_LIMIT + WEBSOCKET_CONTROL_LIMIT))
 #define FRAME_ROOM   (WEBSOCKET_HEADER_LIMIT + 1) /* and the channel */
@@ -257,8 +257,8 @@ static ptrdiff_t feed_head(struct attach *attach, const unsigned char *bytes, si
     return fail(fault, "the server's answer is not that of a WebSocket");
 }
 
-/* The message of the server's last word (channel 3), where that is a failure; else "". Success
- * there means only that the stream has ended. */
+/* The message in the server's final Status (channel 3), if it is a failure; else "". Success there
+ * means only that the stream has ended. */
 static void read_failure(const struct attach *attach, char *ret, size_t size)
 {
     const struct attach_channels *channels = &attach->channels;
@@ -271,7 +271,7 @@ static void read_failure(const struct attach *attach, char *ret, size_t size)
     api_refusal_text(channels->status, channels->status_length, ret, size);
 }
 
-/* The close frame says nothing of a failure: its code is the same then. */
+/* The close frame has the same code after a failure. */
 static bool take_close(struct attach *attach, struct attach_said *ret, struct api_fault *fault)
 {
     char message[API_MESSAGE_LIMIT];

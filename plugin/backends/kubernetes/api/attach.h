@@ -4,10 +4,10 @@
  * by v4. What is sent goes to the container's standard input; what comes is its standard output and
  * error, as it comes. Runs in the kubernetes backend; no function here waits.
  *
- * Neither the answer 101 nor the stream's end says that a program ran: only what came of it does.
- * There is no end of input but the connection's: what is sent must say its length, as v4 has no
- * other. The server does not read either while the program does not: who sends must bound what is
- * under way by what the program has acknowledged.
+ * Neither the answer 101 nor the stream's end proves that a program ran; only its output does.
+ * Input ends only with the connection (v4 has no other end), so a message must state its length.
+ * The server does not read while the program does not, so the sender limits the bytes under way by
+ * the program's acknowledgements.
  */
 #pragma once
 
@@ -66,7 +66,7 @@ struct attach_said {
  * again then. */
 ptrdiff_t attach_feed(struct attach *attach, const unsigned char *bytes, size_t length,
                       struct attach_said *ret, struct api_fault *fault);
-/* The server has ended the stream by a close frame: what came is all of it. */
+/* The server has ended the stream by a close frame, so the output is complete. */
 bool attach_is_whole(const struct attach *attach);
 /* The protocol granted, 4 or 5; 0: none yet. */
 unsigned int attach_protocol(const struct attach *attach);

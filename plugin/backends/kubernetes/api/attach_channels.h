@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a Kubernetes API server sends on an attached WebSocket: messages, each of which begins with
- * a byte that names its channel. The subprotocols are v5.channel.k8s.io, by which one channel can
- * be closed (KEP-4006), and v4.channel.k8s.io before it. The last that comes is a Status object on
- * the channel of errors. Read as it comes; of the output nothing is kept. Pure code. Runs in the
- * kubernetes backend.
+ * Reads the messages of a Kubernetes API server on an attached WebSocket. Each begins with a byte
+ * that names its channel. The subprotocols are v5.channel.k8s.io, by which one channel can be
+ * closed (KEP-4006), and v4.channel.k8s.io before it. The last message is a Status object on the
+ * channel of errors. Messages are read as they arrive, and output is not kept. Pure code. Runs in
+ * the kubernetes backend.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the reading of a kubeconfig: see api_server.h. What could change where requests go, or who
- * we are, and is not known here is refused by its name. Runs in the kubernetes backend. */
+/* Owns the reading of a kubeconfig: see api_server.h. A member that is not known here, and could
+ * change the address or the credentials, is refused by its name. Runs in the kubernetes backend. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct source {
     struct api_fault *fault;
 };
 
-/* Of an object's members with a value, those that are not in the list. */
+/* The members with a value that are not in the list. */
 static bool check_members(json_t *object, const char *kind, const char *const *known,
                           const struct source *source)
 {

@@ -51,7 +51,7 @@ static bool is_granted(struct upgrade *upgrade, const char *key)
     return upgrade->protocol;
 }
 
-/* Of a refusal; as long as there is room, where it is not said. */
+/* The length of a refusal's body; without Content-Length, as long as there is room. */
 static size_t body_length(const struct upgrade *upgrade)
 {
     char value[VALUE_LIMIT];

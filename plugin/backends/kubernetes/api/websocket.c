@@ -18,7 +18,7 @@
 #define LENGTH_IN_8   127 /* ... or in eight */
 #define FIXED_LENGTH  2
 
-/* Of SHA-1 nothing is asked but that both sides know it (section 10.8). */
+/* SHA-1 is enough here: it only shows that both sides speak WebSocket (section 10.8). */
 bool websocket_is_answer(const char *key, const char *accept)
 {
     static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -134,7 +134,7 @@ static bool begin_frame(struct websocket_reader *reader)
     return true;
 }
 
-/* A pong that nobody asked for is allowed, and says nothing (section 5.5.3). */
+/* A pong without a ping is allowed, and is ignored (section 5.5.3). */
 static void end_control(struct websocket_reader *reader, struct websocket_piece *ret)
 {
     reader->in_frame = false;

@@ -43,7 +43,7 @@ static json_t *read_scalar(const yaml_event_t *event)
 
 static json_t *read_node(struct reader *reader);
 
-/* What read_node() gives may be NULL, which jansson does not add. */
+/* jansson does not add NULL, which read_node() may return. */
 static json_t *read_sequence(struct reader *reader)
 {
     json_auto_t *array = json_array();
@@ -106,7 +106,7 @@ static json_t *read_document(struct reader *reader)
     return TAKE_POINTER(value);
 }
 
-/* A character that YAML does not have is found ahead of the lines that are counted. */
+/* libyaml finds a character that YAML does not have before it has counted the line. */
 static size_t find_line(const struct reader *reader, const char *text, size_t length)
 {
     const yaml_parser_t *parser = &reader->parser;

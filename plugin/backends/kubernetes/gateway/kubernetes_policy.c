@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy's kubernetes section, and the environment's word on the cluster: see
- * kubernetes_policy.h. */
+/* The policy's kubernetes section, and the variables that name a cluster: see kubernetes_policy.h.
+ */
 #include "backends/kubernetes/gateway/kubernetes_policy.h"
 
 #include <limits.h>
@@ -58,7 +58,7 @@ static const struct json_member members[] = {
      .check = check_name},
     {"user_namespace", &member_boolean, .offset = offsetof(struct section, user_namespace),
      .optional = true},
-    /* Of the images: see read_images(). */
+    /* For the check of images: see read_images(). */
     {.name = "images"},
     {.name = "offered"},
     {0},
@@ -92,8 +92,8 @@ bool kubernetes_policy_read(const struct json_place *place, json_t *section, str
     return kubernetes_options_write(&read.options, ret) || json_place_out_of_memory(place);
 }
 
-/* By the policy, else KUBECONFIG, else the pod that this is. Never ~/.kube/config unasked: it may
- * have an administrator's rights. */
+/* From the policy, else KUBECONFIG, else the gateway's own pod. Never ~/.kube/config by default: it
+ * may have an administrator's rights. */
 static bool choose_cluster(struct kubernetes_options *options, struct error *error)
 {
     if (!configuration_take_variable("KUBECONFIG", PATH_MAX - 1, &options->kubeconfig, error))

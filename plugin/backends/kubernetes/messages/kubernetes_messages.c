@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the form of what gateway and kubernetes backend tell each other: see kubernetes_messages.h.
+/* Owns the form of the messages between gateway and kubernetes backend: see kubernetes_messages.h.
  */
 #include "backends/kubernetes/messages/kubernetes_messages.h"
 

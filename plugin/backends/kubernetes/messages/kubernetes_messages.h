@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the gateway's side of mode kubernetes and its backend tell each other, in the opaque parts
- * of a run's description and of its events: which cluster, how pods are to be, and what was had.
- * Pure code, any thread; both ends.
+ * The messages between the gateway's side of mode kubernetes and its backend, in the opaque parts
+ * of a run's description and of its events: the cluster, the form of pods, and the facts about a
+ * run's pod. Pure code, any thread; both ends.
  */
 #pragma once
 
@@ -35,9 +35,9 @@ bool kubernetes_options_write(const struct kubernetes_options *options, struct w
 bool kubernetes_options_read(const struct wire_bytes *bytes, struct kubernetes_options *ret);
 void kubernetes_options_clear(struct kubernetes_options *options);
 
-/* Does the cluster enforce that no run reaches anything? As tried from inside of a pod. */
+/* Does the cluster keep runs from the network? As tried from inside a pod. */
 enum network_proof {
-    NETWORK_NOT_PROVEN, /* nothing was tried, or what was tried proves nothing */
+    NETWORK_NOT_PROVEN, /* nothing was tried, or the attempts prove nothing */
     NETWORK_CLOSED,     /* every address was tried, and none was reached */
     NETWORK_OPEN,       /* at least one was reached */
     NETWORK_PROOF_COUNT

@@ -8,10 +8,11 @@
 #include "backends/kubernetes/pod/pod_config.h"
 #include "base/cleanup.h"
 
-/* What an API server or an admission controller fills in, and takes nothing from the isolation. */
+/* Members that an API server or an admission controller fills in, and that do not weaken the
+ * isolation. */
 static const char *const spec_choices[] = {
     "nodeName",       /* the scheduler's */
-    "nodeSelector",   /* a runtime class and an operator's rules say on which nodes */
+    "nodeSelector",   /* the choice of nodes, by a runtime class and the operator's rules */
     "tolerations",    /* the same */
     "affinity",       /* the same */
     "schedulerName",  /* the default */
@@ -51,8 +52,8 @@ static bool differs(const struct report *report, const char *place, const char *
     return false;
 }
 
-/* Members asked for must be there; members not asked for must be empty or the server's choice.
- * Those of the list "apart" are compared elsewhere. */
+/* Requested members must be there; others must be empty or left to the server. The members in
+ * "apart" are compared elsewhere. */
 static bool compare(json_t *asked, json_t *made, const char *const *choices,
                     const char *const *apart, const char *place, const struct report *report)
 {
@@ -84,8 +85,8 @@ static bool compare_container(const json_t *asked, const json_t *made, const str
                    none, "spec.containers[0].", report);
 }
 
-/* Our labels must be there. Others have no effect here, but a rule of the cluster may look at them,
- * so a label that takes the place of ours is refused. */
+/* Our labels must be there unchanged, because rules of the cluster select pods by them. Further
+ * labels have no effect here. */
 static bool compare_labels(const json_t *asked, const json_t *made, const struct report *report)
 {
     const json_t *labels = json_object_get(made, "labels");

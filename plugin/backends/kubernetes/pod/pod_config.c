@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what varies in a pod's configuration; pod.json is the constant part. Runs in the kubernetes
- * backend. */
+/* Owns the variable part of a pod's configuration; pod.json is the constant part. Runs in the
+ * kubernetes backend. */
 #include "backends/kubernetes/pod/pod_config.h"
 
 #include <sha256.h>

@@ -26,7 +26,7 @@
 #define POD_LABEL_MAKER "app.kubernetes.io/managed-by" /* by which the sweep finds all */
 #define POD_MAKER       "code-execute"
 
-/* What the operator has chosen; all borrowed. */
+/* The operator's choices; all borrowed. */
 struct pod_choices {
     const char *runtime_class;   /* "": the cluster's default */
     const char *service_account; /* "": the namespace's default; its token is never mounted */
@@ -45,7 +45,8 @@ struct pod_terms {
 };
 
 #define POD_OWNER_SIZE 33
-/* What POD_LABEL_OWNER has for that gateway: a hash, as a label takes neither blank nor bracket. */
+/* The value of POD_LABEL_OWNER for that gateway: a hash, because a label takes neither blanks nor
+ * brackets. */
 void pod_owner_name(const struct owner *owner, char ret[POD_OWNER_SIZE]);
 
 #define QUANTITY_SIZE 24 /* with the NUL */
@@ -72,9 +73,8 @@ json_t *pod_config_template(const struct run_description *description,
 json_t *pod_config_waiting(json_t *template, const struct pod_terms *terms);
 
 /* Is the pod that the API server made the one that was asked for? made: its own answer. Admission
- * controllers add containers, volumes and variables; whatever nobody asked for is refused, but for
- * what cannot weaken the isolation. false with the place of the first member that differs in
- * *field. */
+ * controllers add containers, volumes and variables. An addition is refused unless it cannot weaken
+ * the isolation. false with the place of the first member that differs in *field. */
 bool pod_attest(const json_t *asked, const json_t *made, char *field, size_t size);
 
 /* pod_claim.c: the body of the claiming PATCH (JSON patch): it has an effect only where the pod is

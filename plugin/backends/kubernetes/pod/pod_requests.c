@@ -20,7 +20,8 @@ static const char *const json_patch = "application/json-patch+json";
 
 static api_done take_created, take_found, take_claimed, take_removal, take_look;
 
-/* About one pod, or where they are made ("" in place of its name). false when out of memory. */
+/* The path of one pod, or of the collection that pods are made in ("" as name). false when out of
+ * memory. */
 static bool ask_server(struct pod *pod, const char *method, const char *name,
                        const char *content_type, const json_t *body, uint64_t delay_ms,
                        api_done *done)
@@ -53,8 +54,7 @@ bool pod_request_creation(struct pod *pod)
     return pod->is_creating;
 }
 
-/* The pod in an answer that is one: it has the name that was asked for, and the server's word on
- * it. */
+/* Takes the pod in an answer, if it has the requested name. */
 static void take_pod(struct pod *pod, const json_t *object)
 {
     struct pod_state state;
@@ -92,7 +92,7 @@ static void end_creation(struct pod *pod, const struct api_answer *answer)
         pod_fail(pod, &fault);
 }
 
-/* A name of ours is drawn by lot: a pod that has it already was made by this request, whose first
+/* Names are random, so a pod that has the name already was made by this request, and the first
  * answer was lost. */
 static void take_created(void *user, const struct api_answer *answer)
 {
@@ -143,9 +143,10 @@ static void explain_claim(const struct pod *pod, const struct api_answer *answer
     if (answer->fault.problem != API_PROBLEM_NONE)
         return;
     if (answer->status == STATUS_NOT_FOUND)
-        api_fault_set(fault, API_PROBLEM_POD_GONE, "somebody has deleted the pod %s", pod->name);
+        api_fault_set(fault, API_PROBLEM_POD_GONE, "the pod %s was deleted from outside",
+                      pod->name);
     else if (is_taken(answer))
-        api_fault_set(fault, API_PROBLEM_TAKEN, "somebody has taken the pod %s", pod->name);
+        api_fault_set(fault, API_PROBLEM_TAKEN, "the pod %s is already taken", pod->name);
 }
 
 /* state: an end in it is told with the watch's word of the same version. */
@@ -215,7 +216,7 @@ bool pod_request_removal(struct pod *pod)
     return ask_removal(pod, pod->is_dead ? 0 : KILL_GRACE_S);
 }
 
-/* Nobody has it any more, or the name is another pod's. */
+/* The pod is gone, or its name belongs to another pod. */
 static bool is_away(const struct api_answer *answer)
 {
     return answer->fault.problem == API_PROBLEM_NONE &&
@@ -245,15 +246,15 @@ static void take_removal(void *user, const struct api_answer *answer)
         pod_tell_removed(pod, NULL);
 }
 
-/* The node does not answer, perhaps for ever. The pod is taken out of the API, which stops none of
- * its processes, and whoever removes it hears so. */
+/* The node does not answer, perhaps for ever. The pod is deleted from the API, which stops none of
+ * its processes; "removed" reports that as a fault. */
 static void force_removal(struct pod *pod)
 {
     struct api_fault fault;
     api_fault_set(&fault, API_PROBLEM_SILENT,
                   "the node %.60s does not confirm the end of the pod %.80s", pod->state.node,
                   pod->name);
-    pod->is_dead = true; /* for whoever tries again */
+    pod->is_dead = true; /* for the next attempt */
     pod_tell_removed(pod, &fault);
 }
 

@@ -98,7 +98,7 @@ bool pod_state_read(const json_t *pod, struct pod_state *ret)
     copy_address(json_object_get(status, "podIP"), state.address);
     take_conditions(json_object_get(status, "conditions"), &state);
     take_containers(json_object_get(status, "containerStatuses"), &state);
-    take_reason(status, &state); /* what the kubelet has done counts more than what came of it */
+    take_reason(status, &state); /* the kubelet's action explains more than its outcome */
     *ret = state;
     return true;
 }

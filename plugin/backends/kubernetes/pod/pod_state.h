@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an API server says of a pod: one event of a watch (a line of JSON), or the pod itself. Read
- * into what a run has to know. Pure code. Runs in the kubernetes backend.
+ * Reads the state of a pod from one event of a watch (a line of JSON), or from the pod itself. Pure
+ * code. Runs in the kubernetes backend.
  */
 #pragma once
 
@@ -50,6 +50,6 @@ bool pod_state_read(const json_t *pod, struct pod_state *ret);
 bool pod_watch_read(const char *line, size_t length, enum pod_change *ret,
                     struct pod_state *ret_state, json_t **ret_object);
 
-/* Whether a pod that does not run yet cannot be expected to: its image is not to be had, or its
- * configuration is refused by the kubelet. One that no node takes may wait for a new node. */
+/* Whether a pod will never run: its image cannot be fetched, or the kubelet refuses its
+ * configuration. A pod that no node takes may wait for a new node. */
 bool pod_state_is_hopeless(const struct pod_state *state);

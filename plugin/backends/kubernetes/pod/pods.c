@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the pods of a gateway, and what the server's words mean for them: see pods.h. Runs in the
- * kubernetes backend. */
+/* Owns the pods of a gateway, and the effect of the server's events on them: see pods.h. Runs in
+ * the kubernetes backend. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,11 +253,11 @@ void pod_take_loss(struct pod *pod)
         tell_end(pod);
         return;
     }
-    api_fault_set(&fault, API_PROBLEM_POD_GONE, "somebody has deleted the pod %s", pod->name);
+    api_fault_set(&fault, API_PROBLEM_POD_GONE, "the pod %s was deleted from outside", pod->name);
     pod_fail(pod, &fault);
 }
 
-/* What follows from the state that is known now. */
+/* Acts on the state that is known now. */
 static void judge(struct pod *pod)
 {
     if (pod->is_removing || pod->has_failed)
@@ -272,7 +272,8 @@ static void judge(struct pod *pod)
     }
 }
 
-/* Versions are decimal numbers that grow (KEP-5504). One that is none counts as newer. */
+/* Versions are decimal numbers that grow (KEP-5504). A version that is not a number counts as
+ * newer. */
 static bool is_older(const char *version, const char *known)
 {
     size_t length = strlen(version);

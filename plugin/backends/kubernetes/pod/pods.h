@@ -64,9 +64,10 @@ bool pod_bind(struct pod *pod, const json_t *patch, json_t *bound);
 /* Binds one that waits to a run, if nobody has taken it: "claimed" or "failed" follows. wall_s: how
  * long the run may use it from now on. false when out of memory. */
 bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wall_s);
-/* Begins to remove it, at any step: "removed" follows. is_dead: its first process has said that
- * nothing of the program lives, so nobody waits for the node; else "removed" is said when the node
- * has confirmed the end, or with the fault that it does not. false when out of memory. */
+/* Begins to remove it, at any step: "removed" follows. is_dead: the first process has reported that
+ * all processes of the program are dead, so "removed" follows at once. Otherwise it follows when
+ * the node has confirmed the end, or with a fault if the node does not. false when out of memory.
+ */
 bool pod_remove(struct pod *pod, bool is_dead);
 /* Without a request. NULL is fine. */
 void pod_free(struct pod *pod);
@@ -76,7 +77,7 @@ const char *pod_name(const struct pod *pod);
 const json_t *pod_config(const struct pod *pod);
 /* What the server has last said of it. */
 const struct pod_state *pod_state(const struct pod *pod);
-/* What one that is not ready yet waits for, as a fault for whoever waits no longer. */
+/* The reason why a pod is not ready yet, as a fault for a run that gives up waiting. */
 void pod_explain_wait(const struct pod *pod, struct api_fault *ret);
 /* A request about it is under way. */
 bool pod_is_asking(const struct pod *pod);

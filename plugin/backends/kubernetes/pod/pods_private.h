@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inner to the pods of a gateway: their state, and what the files of it offer each other. pods.c
- * has the list and what a server's word means for a pod, pod_requests.c the requests about one,
+ * has the list and the effect of an event on a pod, pod_requests.c the requests about one,
  * pods_watch.c the watch, pods_sweep.c the sweep.
  */
 #pragma once
@@ -40,7 +40,7 @@ struct pod {
     bool has_failed;        /* told */
     bool has_ended;         /* told */
     bool is_removing;
-    bool is_dead;       /* nobody waits for the node */
+    bool is_dead;       /* the node's confirmation is not needed */
     bool is_gone;       /* the server has it no more */
     unsigned int looks; /* at one that is being removed */
     unsigned int round; /* of the list before which it was made */
@@ -50,16 +50,16 @@ struct pod {
 };
 
 /* pods.c */
-/* Takes the server's word on one of them; is_deleted: there is no such pod any more. Words that are
- * older than what is known count for nothing. It may free pods. */
+/* Takes a state from the server; is_deleted: the pod is gone. States older than the known one are
+ * ignored. It may free pods. */
 void pods_take(struct pods *pods, const json_t *object, const struct pod_state *state,
                bool is_deleted);
 /* The same without an object. */
 void pod_take_loss(struct pod *pod);
 void pod_fail(struct pod *pod, const struct api_fault *fault);
-/* Of those that are not ready: the cluster does not let us know of them. */
+/* Fails the pods that are not ready: the cluster does not report on them. */
 void pods_fail_waiting(struct pods *pods, const struct api_fault *fault);
-/* Tells that the pod is gone, or the fault, to whoever removes it. */
+/* Calls "removed": the pod is gone, or the fault says why not. */
 void pod_tell_removed(struct pod *pod, const struct api_fault *fault);
 
 /* pod_requests.c */

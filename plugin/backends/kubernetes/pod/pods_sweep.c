@@ -43,7 +43,8 @@ static void count_removal(void *user, const struct api_answer *answer)
     release(sweep);
 }
 
-/* Bound to the pod that was listed. The node ends its processes; nobody waits for them. */
+/* Deletes only the listed pod (by uid). The node ends its processes; the sweep does not wait for
+ * that. */
 static void remove_stray(struct pods_sweep *sweep, const struct pod_state *state)
 {
     char path[API_PATH_LIMIT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the watch of a gateway's pods: a list, and what has changed since. One for all of them. See
+/* Owns the watch of a gateway's pods: a list, and the changes since. One watch for all of them. See
  * pods.h. Runs in the kubernetes backend. */
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "backends/kubernetes/pod/pods_private.h"
 #include "base/cleanup.h"
 
-/* The server ends each watch then. A connection that has died unseen is met soon after. */
+/* The server ends each watch after this time; soon after it a dead connection is noticed. */
 #define WATCH_TIME_S    60
 #define WATCH_LIMIT_MS  75000
 #define PAUSE_MS        100 /* before the next try, doubled with each failure */
@@ -67,7 +67,7 @@ void pods_watch_end(struct pods *pods)
     pods->watch = (struct pods_watch){.round = pods->watch.round};
 }
 
-/* What can be wrong with us is told to those that wait; what is wrong with the server passes. */
+/* A problem on our side fails the pods that wait; a problem of the server is expected to pass. */
 static void note_failure(struct pods *pods, const struct api_answer *answer)
 {
     struct api_fault fault;
@@ -83,7 +83,7 @@ static void note_failure(struct pods *pods, const struct api_answer *answer)
     }
 }
 
-/* Pods may be freed by whoever hears of them, so each step looks at the list anew. */
+/* A callback may free pods, so each step begins at the head of the list. */
 static struct pod *find_unlisted(const struct pods *pods)
 {
     struct pod *pod = pods->list;
@@ -126,7 +126,7 @@ static void take_list(void *user, const struct api_answer *answer)
     if (is_list && (json_is_array(items) || json_is_null(items))) {
         (void)snprintf(pods->watch.version, sizeof(pods->watch.version), "%s", version);
         pods->watch.failures = 0;
-        ask(pods); /* the watch is there before anybody hears of the list */
+        ask(pods); /* the watch is set up before any callback */
         take_items(pods, items);
     } else {
         note_failure(pods, answer);
@@ -134,7 +134,8 @@ static void take_list(void *user, const struct api_answer *answer)
     }
 }
 
-/* Nothing of a watch counts behind a line that is none, and behind the word that it is outdated. */
+/* After an invalid line, and after the event that the watch is outdated, the rest of the watch is
+ * ignored. */
 static void take_line(void *user, const char *bytes, size_t length)
 {
     struct pods *pods = user;
@@ -157,8 +158,8 @@ static void take_line(void *user, const char *bytes, size_t length)
         pods_take(pods, object, &state, change == POD_CHANGE_DELETED);
 }
 
-/* The server ends each watch after a while, without a word; anybody can cut one. Without pods it is
- * not begun again. */
+/* The server ends each watch after a while without notice, and a connection may be cut. A watch
+ * begins again only if there are pods. */
 static void take_end(void *user, const struct api_answer *answer)
 {
     struct pods *pods = user;

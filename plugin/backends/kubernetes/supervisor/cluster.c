@@ -66,7 +66,7 @@ static struct engine *add(struct kubernetes_environment *environment, char **key
     return cluster;
 }
 
-/* One that is known stays as it is until the backend ends: its pods are asked about there. */
+/* A known cluster stays unchanged until the backend ends, because its pods are there. */
 struct engine *cluster_find(struct kubernetes_environment *environment,
                             const struct kubernetes_options *options, struct engine_fault *fault)
 {

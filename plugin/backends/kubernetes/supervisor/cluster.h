@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clusters that this backend has met: where their API servers are, who we are there, and our
- * pods in them. What the shared part calls an engine is a cluster with a namespace. Runs in the
- * kubernetes backend.
+ * The clusters that this backend works with: their API servers, our credentials, and our pods. A
+ * cluster with a namespace is an engine for the shared part. Runs in the kubernetes backend.
  */
 #pragma once
 
@@ -18,7 +17,7 @@
 #define CLUSTER_NO_CLAIMS_US (UINT64_C(60) * 1000000)
 
 struct engine {
-    char *key; /* everything in a description that decides where the cluster is */
+    char *key; /* everything in a description that identifies the cluster */
     struct api_server server;
     struct pods *pods;
     char version[32]; /* "v1.34.4" */
@@ -41,7 +40,7 @@ struct kubernetes_environment {
     size_t cluster_count;
 };
 
-/* The whole of which that is a part: every one here is. */
+/* The structure around it: each engine of this backend is part of one. */
 struct kubernetes_environment *kubernetes_environment(struct guest_environment *guests);
 
 /* The cluster that the options name; NULL with the fault. */

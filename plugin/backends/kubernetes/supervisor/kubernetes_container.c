@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what a pod says to the container of a run, and the other way round: see
- * kubernetes_container.h. Runs in the kubernetes backend. */
+/* Owns the connection between a pod and the container of a run: see kubernetes_container.h. Runs in
+ * the kubernetes backend. */
 #include "backends/kubernetes/supervisor/kubernetes_container.h"
 
 #include <signal.h>
@@ -102,7 +102,7 @@ static void take_failure(void *user, const struct api_fault *fault)
     fail_by(container, &same);
 }
 
-/* Somebody else has ended it: its program may have done anything or nothing. */
+/* The pod was ended from outside, so it is unknown how far its program came. */
 static bool was_taken_away(const struct pod_end *end)
 {
     return end->exit_code < 0 || end->deadline;
@@ -206,7 +206,7 @@ void kubernetes_container_start(struct container *container)
         container_fail(container, "bind the pod");
 }
 
-/* The watch tells of it, and what it tells is all there is. */
+/* The watch reports the end, and there is no other source. */
 void kubernetes_container_read_end(struct container *container)
 {
     (void)container;
@@ -240,8 +240,8 @@ bool kubernetes_container_is_current(const struct container *container)
     return !pod || !pod_state(pod)->deleting;
 }
 
-/* The cluster tells of an end a second or more after it. Only where a process was killed can that
- * have been for want of memory. */
+/* The cluster reports an end a second or more late. Its report is needed only if a process was
+ * killed: that may have been for want of memory. */
 bool kubernetes_container_asks_after(const struct container_end *end)
 {
     int status = (int)end->program.wait_status;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The container of a pod, as a run has it: the pod (pod/pods.h) from the request that makes it to
- * its removal, and its attached stream (api/attach.h). What it does for its run is the shared
- * part's (guest_runs/container/container.h). Runs in the kubernetes backend, single-threaded; no
- * function here waits.
+ * its removal, and its attached stream (api/attach.h). Its work for a run is in the shared part
+ * (guest_runs/container/container.h). Runs in the kubernetes backend, single-threaded; no function
+ * here waits.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct kubernetes_container {
     struct network_verdict network; /* of its own try */
 };
 
-/* The whole of which that is a part: every one here is. */
+/* The structure around it: each container of this backend is part of one. */
 struct kubernetes_container *kubernetes_container(struct container *container);
 
 /* For a pod to be scheduled, its image to be pulled and its guest to report. */

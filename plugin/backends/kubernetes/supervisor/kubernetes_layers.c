@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the judgement which layers a pod's program has: see kubernetes_run.h. Runs in the kubernetes
+/* Decides which layers a pod's program has: see kubernetes_run.h. Runs in the kubernetes
  * backend. */
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the table of what the kubernetes backend does for runs with a guest: see struct
+/* Owns the kubernetes backend's table of functions for runs with a guest: see struct
  * guest_provider. Runs in the kubernetes backend. */
 #include <stddef.h>
 #include <stdlib.h>

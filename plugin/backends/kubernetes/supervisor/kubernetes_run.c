@@ -13,7 +13,7 @@
 #include "backends/common/run_answer.h"
 #include "base/cleanup.h"
 
-#define TICK_US     UINT64_C(1000000) /* between two words to the plugin */
+#define TICK_US     UINT64_C(1000000) /* between two progress events to the plugin */
 #define DIGEST_MARK "@sha256:"
 
 static void fail_cluster(struct run *run, const struct api_fault *fault)
@@ -211,7 +211,8 @@ static void ask_for_version(struct run *run)
         run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "ask the API server");
 }
 
-/* What the gateway refuses already: no run gets less than it was described to have. */
+/* The gateway refuses these already. They are checked again, so that no run gets less than its
+ * description says. */
 static const char *what_is_not_to_be_had(const struct run_description *description)
 {
     if (description->network)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kubernetes backend has of a run: its questions to the cluster before there is a pod
+ * The kubernetes backend's part of a run: its questions to the cluster before there is a pod
  * (kubernetes_run.c), its pod's configuration (kubernetes_config.c), pods that wait for it
- * (kubernetes_pool.c), and what is known of the layers of one (kubernetes_layers.c). See struct
+ * (kubernetes_pool.c), and the layers of its pod (kubernetes_layers.c). See struct
  * guest_provider; the rest of a run is in guest_runs/run/. Runs in the kubernetes backend,
  * single-threaded; no function here waits.
  */
@@ -23,7 +23,7 @@ struct kubernetes_run {
     struct network_verdict network;    /* about its pod, once its guest waits */
 };
 
-/* The whole of which that is a part: every one here is. */
+/* The structure around it: each run of this backend is part of one. */
 struct kubernetes_run *kubernetes_run(struct run *run);
 
 void kubernetes_run_begin(struct run *run);

@@ -87,8 +87,7 @@ static ptrdiff_t feed(struct container *container, const unsigned char *bytes, s
     return taken;
 }
 
-/* Whether the connection was cut is for nothing here: an end without the server's close frame is
- * none. */
+/* Only the server's close frame is an end, whether or not the connection was cut. */
 static bool is_whole(const struct container *container, bool cut)
 {
     (void)cut;

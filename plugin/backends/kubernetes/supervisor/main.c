@@ -33,7 +33,7 @@ static int open_guest(void)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Without it every pod's guest is another one, and each run says so. */
+/* Without it the guests of pods cannot be compared, and every run is refused with that reason. */
 static void take_guest_digest(char ret[RUN_HASH_LENGTH + 1])
 {
     unsigned char chunk[16384];

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/trusted_file.h"
 
-#define AGAIN_MS      30000 /* also of a file: inotify sees no change on a network's file system */
+#define AGAIN_MS      30000 /* for a file too: inotify sees no change on a network file system */
 #define AGAIN_SOON_MS 2000  /* after a failure */
 #define SETTLE_MS     50    /* a file is written in several steps */
 #define FILE_CHANGES \
@@ -74,8 +74,8 @@ static void file_due(struct timer *timer)
     tell(discovery);
 }
 
-/* What has changed is not looked at: a name in the directory may be a link that leads to another
- * file, as with a volume of a ConfigMap. */
+/* Any event in the directory counts, whatever its name: the file may be a link whose target
+ * changes, as in a volume of a ConfigMap. */
 static void file_changed(struct watch *watch, uint32_t events __attribute__((unused)))
 {
     struct discovery *discovery = CONTAINER_OF(watch, struct discovery, watch);

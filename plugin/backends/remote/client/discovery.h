@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workers that there are: those of the policy, of a file that is watched, or of a name whose
- * addresses are looked up again and again. Single-threaded.
+ * The known workers: those of the policy, of a watched file, or of a name whose addresses are
+ * looked up periodically. Single-threaded.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct discovery {
     struct remote_place places[REMOTE_WORKERS_MOST];
     size_t count;
     bool known;         /* whether it has been found out once */
-    struct error error; /* of the last time; message "": none. What was known before stays */
+    struct error error; /* of the last look-up; message "": none. The workers known before stay */
     void *user;
     void (*changed)(void *user); /* from event_loop_turn() alone, or discovery_begin() */
     /* The rest is its own. */

@@ -111,7 +111,7 @@ static void host_ended(struct watch *watch, uint32_t events __attribute__((unuse
     CONTAINER_OF(watch, struct backend, host)->serving = false;
 }
 
-/* A policy that was replaced takes its workers with it. */
+/* The workers of a policy that was replaced are dropped. */
 static void let_go(struct timer *timer)
 {
     struct backend *backend = CONTAINER_OF(timer, struct backend, look);

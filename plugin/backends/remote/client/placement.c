@@ -109,7 +109,7 @@ static void set_problem(struct run_event *event, enum error_code code, const cha
     (void)snprintf(event->remedy, sizeof(event->remedy), "%s", remedy);
 }
 
-/* As the workers say, within what the plugin takes. */
+/* The time that the workers name, within the plugin's limit. */
 static uint64_t retry_after_ms(const struct placing *placing)
 {
     if (placing->retry_after_ms == 0)

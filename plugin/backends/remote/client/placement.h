@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which worker a run is offered to, and what becomes of an offer: pure code, without a clock, a
- * connection or chance of its own. Of two workers that are drawn, the one with fewer runs for its
- * slots is asked ("power of two choices": Mitzenmacher, 1996), so that gateways that know nothing
- * of each other do not all go to the same one.
+ * The choice of a worker for a run, and the effect of its answer: pure code, without a clock, a
+ * connection or random numbers of its own. Two workers are drawn, and the one with fewer runs for
+ * its slots gets the offer ("power of two choices": Mitzenmacher, 1996). So gateways that know
+ * nothing of each other do not all choose the same worker.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ enum placing_step {
 
 bool placing_has_asked(const struct placing *placing, uint64_t id);
 void placing_asked(struct placing *placing, uint64_t id);
-/* The answer of one that has not accepted it. */
+/* Takes the answer of a worker that has not accepted the run. */
 void placing_declined(struct placing *placing, const struct remote_answer *answer);
 void placing_unanswered(struct placing *placing);
 /* A worker has room. true: it was busy when it was asked, and may be asked again. */
@@ -68,8 +68,8 @@ enum placing_step placing_next(struct placing *placing, size_t usable, size_t co
                                uint64_t now_us);
 /* When PLACING_WAIT is over at the latest. */
 uint64_t placing_deadline_us(const struct placing *placing, size_t usable);
-/* Makes it the end of a run that no worker has taken. unreachable: the reasons of those that are
- * not usable, as text; "" where there is none. workers: how many there are. */
+/* Fills the event with the end of a run that no worker has taken. unreachable: the reasons of those
+ * that are not usable, as text; "" where there is none. workers: how many there are. */
 void placing_fail(const struct placing *placing, size_t workers, const char *unreachable,
                   struct run_event *event);
 

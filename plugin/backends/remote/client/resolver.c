@@ -92,7 +92,7 @@ struct resolver *resolver_new(void)
         return NULL;
     pid_t pid = fork();
     if (pid == 0) {
-        /* Nothing else of the backend's is to be held open by it. */
+        /* The helper must not hold any other descriptor of the backend open. */
         if (dup2(pair[1], STDIN_FILENO) < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) < 0)
             _exit(1);
         help(STDIN_FILENO);

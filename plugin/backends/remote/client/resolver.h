@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses of names, without ever waiting. getaddrinfo(3) waits and has no other form without a
- * thread; a library of its own (c-ares) would not ask what the machine's nsswitch.conf names. So a
- * helper process, which is forked before the backend has read any key, forks a child for each
- * question.
+ * Looks up the addresses of names without blocking. getaddrinfo(3) blocks, and its asynchronous
+ * form needs a thread; c-ares does not read the machine's nsswitch.conf. So a helper process forks
+ * a child for each question. It is forked itself before the backend has read any key.
  */
 #pragma once
 
@@ -27,7 +26,7 @@ struct resolved {
 
 struct resolver;
 
-/* One question; lies in the structure of who asks. */
+/* One question; part of the structure of its caller. */
 struct question {
     uint64_t number; /* 0: none is open */
     /* Within 10 s, from event_loop_turn() alone. resolved is lent. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the way of a run to a worker: see run.h. Runs in code-execute-remote. */
+/* Owns the path of a run to a worker: see run.h. Runs in code-execute-remote. */
 #include "backends/remote/client/run.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "backends/remote/client/run_private.h"
 #include "base/cleanup.h"
 
-#define PROGRESS_MS 5000 /* well below the time that the plugin waits for a word */
+#define PROGRESS_MS 5000 /* well below the time that the plugin waits for an event */
 
 static void place(struct run *run);
 
@@ -137,7 +137,7 @@ static void place(struct run *run)
     }
 }
 
-/* From here on it is on its way, and goes to no other. */
+/* From here on the run is sent, and no other worker is tried. */
 static void send_to_worker(struct run *run)
 {
     struct run_event event = {.type = RUN_EVENT_ENDED};
@@ -181,7 +181,7 @@ static void lost(struct assignment *assignment, bool begun, const char *why)
         try_next(run);
         return;
     }
-    /* What the worker has said before is read first, up to the end of the inner socket. */
+    /* Events that the worker sent before are read first, up to the end of the inner socket. */
     run->lost = true;
     run->begun = begun;
     (void)snprintf(run->why, sizeof(run->why), "%s", why);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run: its offers, and then what goes between the plugin and its worker about it. All else goes
- * from the descriptors to the connection without this. A run is freed when it is over, from any of
- * these functions or from event_loop_turn(). Single-threaded.
+ * One run: its offers, and then the events and orders between the plugin and its worker. All other
+ * data goes from the descriptors to the connection directly. A run is freed when it is over, from
+ * any of these functions or from event_loop_turn(). Single-threaded.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 /* Takes the descriptors; description is borrowed. */
 void run_begin(struct workers *workers, const struct run_description *description,
                const int fds[RUN_FD_COUNT]);
-/* Workers have come or gone: looks what that means for those that wait for one. */
+/* Workers have come or gone: tries again for the runs that wait for one. */
 void runs_reconsider(struct workers *workers);
 /* A worker has told that it has room. */
 void runs_hear_of_room(struct workers *workers, const struct worker *worker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns what goes between the plugin and a run's worker on the run's socket. What a worker says is a
- * stranger's: each event is read and written anew, with the worker's name in it. Runs in
+ * Owns the events and orders between the plugin and a run's worker on the run's socket. A worker's
+ * events are not trusted: each is decoded and encoded again, with the worker's name in it. Runs in
  * code-execute-remote.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "backends/remote/client/run_private.h"
 #include "base/cleanup.h"
 
-/* Words of a worker ahead of STARTED. Each gives it more time, so there is an end of them. */
+/* The limit of a worker's events ahead of STARTED, because each gives it more time. */
 #define PROGRESS_MOST 20
 
 static struct event_loop *loop_of(const struct run *run)
@@ -23,7 +23,7 @@ static struct event_loop *loop_of(const struct run *run)
     return run->workers->context.loop;
 }
 
-/* Each socket is read where the other one has taken what was read before. */
+/* Each socket is read only if the other one has taken the data read before. */
 static void set_interest(struct run *run)
 {
     if (run->outer.fd >= 0)
@@ -51,7 +51,7 @@ static bool flush_event(struct run *run)
 void run_tell(struct run *run, const struct run_event *event)
 {
     if (!flush_event(run))
-        return; /* of two that wait the earlier one counts: it is a word of progress */
+        return; /* of two waiting events the later one is dropped: the first is a progress event */
     run->event_length = run_event_encode(event, run->event);
     (void)flush_event(run);
     set_interest(run);
@@ -87,7 +87,7 @@ static void end_with_problem(struct run *run, enum error_code code, const char *
     run_finish(run, &event);
 }
 
-/* The plugin hears that it may have run, where it has heard nothing yet. */
+/* Tells the plugin that the program may have run, if it has had no event yet. */
 static void end_as_lost(struct run *run)
 {
     struct run_event event = {.type = RUN_EVENT_STARTED};
@@ -103,7 +103,7 @@ static void end_as_lost(struct run *run)
     run_finish(run, &event);
 }
 
-/* The problems that a worker's backend can have. Any other would say something of this gateway. */
+/* The problems that a worker's backend can have. Any other would be about this gateway. */
 static bool is_of_a_backend(uint32_t code)
 {
     return code == ERROR_BACKEND_UNAVAILABLE || code == ERROR_BACKEND_FAILED ||

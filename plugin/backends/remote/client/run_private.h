@@ -36,7 +36,7 @@ struct run {
     bool lost;                /* the connection to the worker is gone */
     bool begun;               /* and the run was on its way */
     char why[256];
-    /* What one of the sockets has no room for. The other one is not read meanwhile. */
+    /* Data that one of the sockets has no room for. The other one is not read until it has. */
     size_t event_length;
     unsigned char event[RUN_EVENT_MESSAGE_LIMIT];
     size_t order_length;

@@ -186,7 +186,7 @@ static void drains(void *user, struct link *link __attribute__((unused)))
     ((struct worker *)user)->draining = true;
 }
 
-/* The run itself has heard of its end on its events. */
+/* The run itself gets its end from its events. */
 static void run_over(void *user, struct link *link __attribute__((unused)), uint32_t channel)
 {
     struct worker *worker = user;
@@ -286,8 +286,8 @@ static void begin(struct timer *timer)
         fail_with(worker, "its name cannot be resolved now");
 }
 
-/* Doubled each time, and a part of it by chance: gateways that have lost the same worker do not
- * come back at the same time. */
+/* Doubled each time, with a random part, so that gateways that lost the same worker do not
+ * reconnect at the same time. */
 static void rest(struct worker *worker)
 {
     uint32_t chance = 0;
@@ -355,7 +355,8 @@ void worker_wake(struct worker *worker)
 
 struct candidate worker_candidate(const struct worker *worker)
 {
-    /* What it tells of is older than what is on its way to it, and has the runs of others. */
+    /* The worker's count is older than the offers on their way to it, and includes the runs of
+     * other gateways. */
     uint32_t runs =
         worker->assigned > worker->capacity.runs ? worker->assigned : worker->capacity.runs;
     return (struct candidate){worker->id, runs, worker->capacity.slots};

@@ -23,7 +23,7 @@ enum worker_state {
 
 struct worker;
 
-/* A run on a worker, from its offer on; lies in the structure of the run. */
+/* A run on a worker, from its offer on; part of the run's structure. */
 struct assignment {
     struct worker *worker; /* NULL: none */
     uint32_t channel;
@@ -34,7 +34,7 @@ struct assignment {
     void (*lost)(struct assignment *assignment, bool begun, const char *why);
 };
 
-/* What all workers of a configuration have in common, and whom they tell. */
+/* The options that all workers of a configuration share, and their callbacks. */
 struct worker_context {
     struct event_loop *loop;
     struct resolver *resolver;

@@ -55,7 +55,8 @@ static void discovered(void *user)
     runs_reconsider(workers);
 }
 
-/* A connection has come or gone. The workers themselves stay as they are: one of them is asking. */
+/* A connection was made or lost. The list of workers must not change here, because one of them is
+ * the caller. */
 static void worker_changed(void *user)
 {
     runs_reconsider(user);
@@ -125,7 +126,9 @@ void workers_count(struct workers *workers, const struct placing *placing, size_
         *ret_usable += worker_is_usable(worker) && !placing_has_asked(placing, worker->id);
     }
     for (struct worker *worker = workers->first; worker; worker = worker->next) {
-        /* Once a run: an attempt that has failed since it came is not waited for again. */
+        /* Once for each run: after an attempt that failed since the run came, it waits for no
+         * other.
+         */
         if (reachable == 0 && worker->settled_us < placing->begun_us)
             worker_wake(worker);
         *ret_connecting += worker_is_coming(worker);

@@ -41,7 +41,8 @@ void workers_count(struct workers *workers, const struct placing *placing, size_
                    size_t *ret_connecting);
 /* One of those that are usable and not asked; NULL: there is none. */
 struct worker *workers_draw(struct workers *workers, const struct placing *placing);
-/* Why those that are not usable are not, as far as there is room; how many workers there are. */
+/* Writes the reasons of the workers that are not usable, as far as there is room. Returns the
+ * number of all workers. */
 size_t workers_explain(const struct workers *workers, char ret[WORKERS_MESSAGE_LIMIT]);
-/* Puts what is to be told of each into parts, most at most; how many. */
+/* Writes the state of each worker into parts, at most "most" of them. Returns their number. */
 size_t workers_parts(const struct workers *workers, struct backend_part *parts, size_t most);

@@ -92,8 +92,8 @@ static const struct json_member tls_members[] = {
     {0},
 };
 
-/* A run has the layers of the one that the policy names, and a worker of another is not used: none
- * is weaker than it was meant by surprise. */
+/* A run has the layers of the mode that the policy names. A worker of another mode is not used, so
+ * isolation is never weaker than the policy says. */
 enum worker_mode { WORKERS_PROCESS, WORKERS_UNPRIVILEGED, WORKERS_DOCKER };
 static const char *const worker_modes[] = {"process", "unprivileged", "docker", NULL};
 static const struct sandbox_mode_row unprivileged_workers;
@@ -227,8 +227,8 @@ static const char not_allowed[] =
 static const char no_packages[] =
     "a set of packages lies on the gateway's disk, where no worker sees it";
 
-/* What does not depend on the mode of the workers. A connection that says nothing for as long as
- * grace_ms counts as lost. */
+/* The members that do not depend on the workers' mode. A connection that is silent for grace_ms
+ * counts as lost. */
 /* clang-format off */
 #define ON_WORKERS                              \
     .program = PROGRAM,                         \

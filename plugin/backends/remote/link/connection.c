@@ -246,7 +246,8 @@ bool connection_flush(struct connection *connection)
         int reason = SSL_get_error(connection->ssl, result);
         if (reason == SSL_ERROR_WANT_WRITE || reason == SSL_ERROR_WANT_READ)
             return true;
-        /* What the other side has said before it closed tells more, and is read in its turn. */
+        /* Frames that the other side sent before it closed may have the reason, and are read in
+         * their turn. */
         connection->write_error = errno;
         connection->cannot_write = true;
         output_buffer_clear(output);
@@ -367,6 +368,6 @@ bool connection_receive(struct connection *connection, bool is_ready, uint64_t n
                               connection->write_error, "the connection is broken");
         return end(connection);
     }
-    /* Behind the reading: what has come while this process was held up counts. */
+    /* After reading, so that data that arrived while this process was held up counts. */
     return !connection->is_over && check_time(connection, now_us);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of one connection: TLS, the greeting, frames in and out, keep-alive, and the words of
- * its end. What frames mean is its owner's. Single-threaded, and no function waits. Runs in
+ * The bytes of one connection: TLS, the greeting, frames in and out, keep-alive, and the reason of
+ * its end. Its owner gives frames their meaning. Single-threaded, and no function waits. Runs in
  * code-execute-remote and code-execute-worker, which ignore SIGPIPE.
  */
 #pragma once
@@ -14,15 +14,15 @@
 #include "backends/remote/link/remote_frame.h"
 
 #define CONNECTION_RECORD 16384 /* bytes of one TLS record */
-/* What the reader of a local descriptor takes at once: its frame is a record of its own. */
+/* The most that one read of a local descriptor takes, so that its frame is one TLS record. */
 #define CONNECTION_PIECE (CONNECTION_RECORD - REMOTE_HEADER)
 
 struct connection;
 
 struct connection_handler {
     void (*ready)(void *user, const struct remote_hello *peer);
-    /* Of any kind that is not the connection's own. payload is the connection's, and may be changed
-     * in place. false: connection_break() was called. */
+    /* A frame of a kind that is not the connection's own. payload belongs to the connection, and
+     * may be changed in place. false: connection_break() was called. */
     bool (*frame)(void *user, const struct remote_header *header, unsigned char *payload);
 };
 
@@ -46,8 +46,8 @@ bool connection_flush(struct connection *connection);
 /* When connection_receive() is due in any case; 0: at once. */
 uint64_t connection_deadline_us(const struct connection *connection);
 
-/* It is over, by that reason: a frame that breaks the rules, or the owner's will. The other side is
- * told, as far as that goes out at once. Always false. */
+/* Ends the connection for that reason: a frame broke the rules, or the owner wants it. The reason
+ * is sent to the other side if it can go out at once. Always false. */
 bool connection_break(struct connection *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -34,7 +34,7 @@ static bool take_hello(struct connection *connection, const unsigned char *paylo
     return !connection->is_over;
 }
 
-/* Shown to people: what is no plain text in it is not. */
+/* People see it, so bytes that are no plain text are left out. */
 static bool take_bye(struct connection *connection, const unsigned char *payload, size_t length)
 {
     char reason[REMOTE_REASON_LIMIT + 1];

@@ -14,7 +14,7 @@
 #define CONNECTION_INPUT (REMOTE_HEADER + REMOTE_PAYLOAD_LIMIT + CONNECTION_RECORD)
 /* Beyond it nothing more is read from local descriptors ... */
 #define CONNECTION_BULK 131072
-/* ... and beyond it the other side does not read: what waits are answers to its own frames. */
+/* ... and beyond it the other side does not read: the waiting frames are answers to its own. */
 #define CONNECTION_OUTPUT (UINT32_C(8) << 20)
 
 enum connection_phase { PHASE_CONNECTING, PHASE_HANDSHAKE, PHASE_GREETING, PHASE_READY };
@@ -53,5 +53,5 @@ static inline uint64_t monotonic_us(void)
 
 /* Reads at most so many records, and gives out the frames. false: it is over. */
 bool connection_read(struct connection *connection, int records);
-/* It is over, by what OpenSSL says of that result. Always false. */
+/* Ends the connection with OpenSSL's error for that result. Always false. */
 bool connection_fail_tls(struct connection *connection, int result);

@@ -30,7 +30,7 @@ struct link_peer {
 
 /* Any may be NULL that its side does not need. */
 struct link_handler {
-    /* Both sides have greeted, and their versions are equal. */
+    /* Both sides have sent their greetings, and the versions are equal. */
     void (*ready)(void *user, struct link *link, const struct remote_hello *peer);
     /* At the worker. link_answer() is due, at once or later. */
     void (*offered)(void *user, struct link *link, uint32_t channel,
@@ -83,7 +83,7 @@ const char *link_peer_name(const struct link *link);
 
 /* Gateway: offers a run. The channel's number; 0: it cannot (not ready, draining, too many). */
 uint32_t link_offer(struct link *link, const struct remote_offer *offer);
-/* Worker. Nothing happens where the offer was withdrawn meanwhile. */
+/* Worker: answers an offer. Does nothing if it was withdrawn. */
 void link_answer(struct link *link, uint32_t channel, const struct remote_answer *answer);
 /* Gateway, of a channel that is ACCEPTED: takes the descriptors in any case. false: it cannot, and
  * the channel is withdrawn. */
@@ -93,8 +93,9 @@ bool link_send_run(struct link *link, uint32_t channel, int fds[RUN_FD_COUNT]);
 bool link_run_begun(const struct link *link, uint32_t channel);
 /* Either side: the run ends, or its offer is not wanted any more. */
 void link_withdraw(struct link *link, uint32_t channel);
-/* Worker. Of what is told within 100 ms the last goes out. */
+/* Worker: reports its capacity. Only the last report within 100 ms is sent. */
 void link_send_capacity(struct link *link, const struct remote_capacity *capacity);
 void link_send_drain(struct link *link);
-/* Tells the other side the reason, as far as it goes out at once. link_handle() returns false. */
+/* Sends the reason to the other side if it can go out at once. link_handle() returns false
+ * afterwards. */
 void link_close(struct link *link, const char *reason);

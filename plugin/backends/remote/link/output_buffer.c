@@ -8,7 +8,7 @@
 
 #define LEAST 32768
 
-/* What was there once is wiped. */
+/* Bytes that were sent are wiped. */
 static void move_to_begin(struct output_buffer *buffer)
 {
     size_t end = buffer->begin + buffer->length;

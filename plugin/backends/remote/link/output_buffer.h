@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames that wait to be sent. Wiped where they were: descriptions have secrets. One thread. */
+/* Frames that wait to be sent. They are wiped afterwards, because descriptions have secrets. One
+ * thread. */
 #pragma once
 
 #include <stdbool.h>

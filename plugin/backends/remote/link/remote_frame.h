@@ -50,7 +50,7 @@ void remote_header_put(unsigned char bytes[REMOTE_HEADER], const struct remote_h
  * channel where there must be none, or none where there must be one. */
 bool remote_header_read(const unsigned char bytes[REMOTE_HEADER], struct remote_header *ret);
 
-/* What stands for an attached descriptor on the other side. */
+/* The object that stands for an attached descriptor on the other side. */
 enum remote_form {
     REMOTE_NOTHING = 1, /* /dev/null */
     REMOTE_CONTENT,     /* a sealed memfd with so many bytes, which come as DATA. The datagram is

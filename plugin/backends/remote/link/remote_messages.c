@@ -22,7 +22,7 @@ static bool is_control(unsigned char byte)
     return byte < 0x20 || byte == 0x7f;
 }
 
-/* As the other side takes it: whatever the text has been made of, it breaks no connection. */
+/* Makes a text that the other side accepts, so that no text can end the connection. */
 static void put_text(struct wire_writer *writer, const char *text, size_t limit)
 {
     const unsigned char *from = (const unsigned char *)text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The messages between a gateway's backend of remote mode and a worker that are about the
- * connection or about a run as a whole. Texts are a stranger's: whoever shows one judges it first.
+ * connection or about a run as a whole. Texts come from a stranger: check one before you show it.
  * Pure code.
  */
 #pragma once
@@ -20,7 +20,7 @@
 struct remote_hello {
     uint32_t link_version;            /* REMOTE_LINK_VERSION of that side */
     uint32_t protocol_version;        /* PROTOCOL_VERSION of that side */
-    char name[REMOTE_NAME_LIMIT + 1]; /* for people; who it is says the certificate */
+    char name[REMOTE_NAME_LIMIT + 1]; /* for people; the certificate identifies the worker */
     /* From the worker; the gateway leaves them empty. */
     char mode[REMOTE_MODE_LIMIT + 1]; /* "process", "unprivileged" or "docker" */
     uint64_t memory_bytes;

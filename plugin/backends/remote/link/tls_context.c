@@ -49,7 +49,7 @@ static int refuse(struct error *error, const char *kind, const char *path, const
     return -1;
 }
 
-/* A pod's volume belongs to root, and is an ordinary user's by its group alone. */
+/* A pod's volume belongs to root; an ordinary user may read it only through its group. */
 static bool is_private(const struct stat *facts)
 {
     bool by_group = facts->st_uid == 0 && geteuid() != 0;
@@ -91,7 +91,7 @@ static BIO *bio_of(const struct file_text *text)
     return BIO_new_mem_buf(text->bytes, (int)text->length);
 }
 
-/* Nobody types in a pass phrase here. */
+/* There is no terminal for a pass phrase. */
 static int no_phrase(char *phrase, int capacity, int is_writing, void *user)
 {
     (void)phrase, (void)capacity, (void)is_writing, (void)user;
@@ -168,7 +168,7 @@ static int load_key(SSL_CTX *ssl, const char *path, struct error *error)
     return result;
 }
 
-/* Else the other side would refuse it, with fewer words. */
+/* Checked here because the other side would refuse it with a poorer message. */
 static int check_own(struct tls_context *context, const char *path, struct error *error)
 {
     X509 *own = SSL_CTX_get0_certificate(context->ssl);

@@ -27,7 +27,7 @@ void tls_date(const ASN1_TIME *time, char ret[TLS_DATE_BYTES]);
  */
 bool tls_is_for(X509 *certificate, bool server);
 
-/* What is wrong with the other side's certificate, as the handshake found it. */
+/* The problem with the other side's certificate that the handshake found. */
 struct tls_refusal {
     char message[256]; /* "": nothing */
     char hint[256];

@@ -39,7 +39,7 @@ bool tls_set_refusal(SSL *ssl, struct tls_refusal *refusal)
     return refusal_index() >= 0 && SSL_set_ex_data(ssl, refusal_index(), refusal) == 1;
 }
 
-/* A chain names who is too old: the other side, or who has signed its certificate. */
+/* The certificate of the chain that has expired: the other side's, or that of its issuer. */
 static const char *whose(int depth)
 {
     return depth == 0 ? "the other side's certificate" : "a certificate of its authority";
@@ -91,7 +91,7 @@ int tls_verify(int is_fine, X509_STORE_CTX *store)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     struct tls_refusal *refusal = ssl ? SSL_get_ex_data(ssl, refusal_index()) : NULL;
-    /* OpenSSL takes a certificate without a usage for any. */
+    /* OpenSSL accepts a certificate without a usage for any use. */
     if (is_fine && X509_STORE_CTX_get_error_depth(store) == 0 && ssl &&
         !tls_is_for(X509_STORE_CTX_get_current_cert(store), !SSL_is_server(ssl))) {
         X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
@@ -149,7 +149,7 @@ ptrdiff_t tls_match_name(SSL *ssl, const char *const *names, size_t count, char 
     return found;
 }
 
-/* What the other side has said about this side's certificate, by the alert that came. */
+/* The other side's objection to this side's certificate, by the alert that it sent. */
 static const char *alert_words(int reason)
 {
     switch (reason) {

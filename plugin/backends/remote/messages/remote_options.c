@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the form of what gateway and remote backend tell each other: see remote_options.h. */
+/* Owns the form of the messages between gateway and remote backend: see remote_options.h. */
 #include "backends/remote/messages/remote_options.h"
 
 #include <arpa/inet.h>

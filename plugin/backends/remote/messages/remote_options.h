@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the gateway's side of mode remote tells its backend in the opaque part of a run's
- * description, where the workers are and how they are spoken to, and what the backend reports of
- * the one that a run was on. Pure code, any thread; both ends.
+ * The messages between the gateway's side of mode remote and its backend. The opaque part of a
+ * run's description says where the workers are and how to connect to them; the backend reports the
+ * worker that a run was on. Pure code, any thread; both ends.
  */
 #pragma once
 
@@ -20,8 +20,8 @@
 
 /* Texts are "" where nothing is given, and NULL is written as "". */
 struct remote_options {
-    /* Of each worker the DNS name that its certificate must have, a space and its address. NULL:
-     * none, they are to be discovered. */
+    /* For each worker the DNS name that its certificate must have, a space and its address. NULL:
+     * workers are to be discovered. */
     char **workers;
     char *discover_dns;  /* "HOST:PORT": each address of the host is a worker ... */
     char *discover_name; /* ... and its certificate has this name */
@@ -53,10 +53,11 @@ struct remote_address {
 bool remote_address_parse(const char *text, struct remote_address *ret);
 /* A DNS name in lower case, as a certificate has it, without "*". */
 bool remote_name_is_valid(const char *name);
-/* Blanks around and between the two are as many as there are. false: the line is none. */
+/* Any number of blanks may stand around and between the two. false: the line is not of that form.
+ */
 bool remote_place_parse(const char *line, struct remote_place *ret);
 
-/* Of the worker that a run was on, in STARTED and ENDED; "" where not known. */
+/* The worker that a run was on, in STARTED and ENDED; "" if not known. */
 struct remote_details {
     char worker[128];                        /* as it calls itself */
     char attested_by[128];                   /* the name in its certificate that was checked */

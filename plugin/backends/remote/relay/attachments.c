@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns what a descriptor becomes on the other side. The gateway's side tells by its kind and its
- * place; the worker's side makes one of the same kind, and keeps the other end. Runs in
+ * Owns the copy of a descriptor on the other side. The gateway's side sends its kind and its place;
+ * the worker's side makes a descriptor of the same kind, and keeps the other end. Runs in
  * code-execute-remote and code-execute-worker.
  */
 #include <fcntl.h>

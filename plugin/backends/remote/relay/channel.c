@@ -30,8 +30,8 @@ static void set_directions(struct channel *channel)
     bool is_both = channel->number == channel->run->number || channel->form == REMOTE_INTAKE;
     channel->reads = is_both || (channel->form == REMOTE_OUTPUT) == is_server;
     channel->writes = is_both || !channel->reads;
-    /* A sink that takes nothing holds up what came behind it in the same run. Of a run's files
-     * nothing is told by another channel. */
+    /* A sink that is full holds up the data that came after it in the same run. No other channel
+     * reports about a run's files, so those hold up nothing. */
     bool is_ordered =
         !is_server && channel->place != RUN_FD_FILES && channel->form != REMOTE_INTAKE;
     channel->lane = is_ordered ? &channel->run->lane : &channel->own_lane;
@@ -85,10 +85,10 @@ void channel_close(struct channel *channel)
 {
     if (channel->fd < 0)
         return;
-    /* Others may have the same open file: closing alone would not end the watch. */
+    /* Other processes may have the same open file, so closing alone would not end the watch. */
     if (channel->form != REMOTE_CONTENT)
         (void)epoll_ctl(channel->run->link->epoll, EPOLL_CTL_DEL, channel->fd, NULL);
-    /* Nor would it tell those who have the other end. */
+    /* Nor would closing alone reach the process that has the other end. */
     if (channel->form == REMOTE_DATAGRAMS || channel->form == REMOTE_INPUT ||
         channel->form == REMOTE_INTAKE)
         (void)shutdown(channel->fd, SHUT_RDWR);
@@ -193,7 +193,7 @@ static void bury_if_over(struct channel *channel)
         bury(channel);
 }
 
-/* With the run ends what listens in its sandbox: this side's descriptor would keep it. */
+/* With the run the listener in its sandbox ends; this side's descriptor would keep it open. */
 static void end_intake(struct run *run)
 {
     struct channel *next;

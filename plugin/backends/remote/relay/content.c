@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the files that come with a datagram, until they are whole: sealed memfds of the worker's. A
- * run's description is kept as bytes until the owner has seen it. A file that has become shorter
- * meanwhile is handed over as it came, and whoever compares it with its description says so. Runs
- * in code-execute-worker.
+ * run's description is kept as bytes until the owner has seen it. A file that became shorter on the
+ * way is handed over as it came; the comparison with its description reports that. Runs in
+ * code-execute-worker.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -94,7 +94,7 @@ static bool take_stream(struct channel *channel, int fd)
     return replace(channel, fd);
 }
 
-/* What the backend hands out. false: nothing can come of it. */
+/* Takes the descriptor that the backend hands out. false: it is of no use. */
 static bool take_word(struct channel *channel)
 {
     char word = 0;
@@ -135,7 +135,7 @@ static size_t give_frames(struct channel *channel, unsigned char *room)
     return relay_give(&channel->intake->relay, room, RELAY_FRAME_LIMIT);
 }
 
-/* false: as take_word(). What has come for it meanwhile is handed over. */
+/* false: as take_word(). Data that came before is handed over. */
 static bool settle(struct channel *channel)
 {
     if (!take_word(channel))

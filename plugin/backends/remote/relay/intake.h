@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of a run to its endpoints: between a channel and whoever has them. */
+/* The connections of a run to its endpoints, between a channel and the sandbox or the broker. */
 #pragma once
 
 #include "backends/remote/relay/relay.h"
@@ -7,7 +7,8 @@
 /* Gateway: tells the broker behind that socket, and makes this side's end of its stream. */
 bool intake_give(int socket, int *ret);
 
-/* Worker: makes the socket on which the backend hands out what it has; *ret is the backend's. */
+/* Worker: makes the socket on which the backend hands out its listener or its stream; *ret is the
+ * backend's. */
 bool intake_make(struct channel *channel, int *ret);
 void intake_clear(struct channel *channel);
 /* As source_step(), of a channel that has an intake. false: nothing comes of it any more. */

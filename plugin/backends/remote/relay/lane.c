@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns what comes from the other side until its local descriptor has taken it. At the worker each
+ * Owns the data from the other side until its local descriptor has taken it. At the worker each
  * channel is by itself. At the gateway the channels of one run share a lane, because all output is
  * to be in its pipe before the event behind it is. Bounded by the windows. Runs in
  * code-execute-remote and code-execute-worker.
@@ -30,7 +30,7 @@ static struct block *block_new(struct channel *channel, enum remote_kind kind,
     return block;
 }
 
-/* Contents that are still on their way are for nobody then. */
+/* Contents that are still on their way have no receiver then. */
 static void leave_contents(struct block *block)
 {
     struct channel *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns a link: its turns, and what each frame is for. See link/link.h. Runs in code-execute-remote
- * and code-execute-worker. */
+/* Owns a link: its turns, and the handling of each frame. See link/link.h. Runs in
+ * code-execute-remote and code-execute-worker. */
 #include "backends/remote/link/link.h"
 
 #include <errno.h>
@@ -214,7 +214,7 @@ static void send_capacity(struct link *link, uint64_t now_us)
                    remote_capacity_encode(&link->capacity, payload));
 }
 
-/* What a turn has to send goes out in one piece. */
+/* All frames of a turn are sent together. */
 static void send_all(struct link *link)
 {
     for (int i = 0; i < ROUNDS_A_TURN; i++) {
@@ -250,7 +250,7 @@ static void take_event(struct link *link, const struct epoll_event *event)
     if (!channel->writes)
         return;
     if (!channel->reads && (event->events & broken) != 0)
-        channel_reset(channel); /* whoever was to take it is gone */
+        channel_reset(channel); /* its receiver is gone */
     struct lane *lane = channel->lane;
     lane_go_on(lane);
 }
@@ -281,7 +281,7 @@ bool link_handle(struct link *link, uint64_t now_us)
         send_all(link);
         channel_bury(link);
         run_tell_over(link);
-        send_all(link); /* what the owner has said to that */
+        send_all(link); /* the owner's answer */
     }
     link->is_handling = false;
     channel_bury(link);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the folder shares: a link, its runs, and their channels. A channel stands for a local
- * descriptor here and another one on the other side. The gateway's side is given descriptors, and
- * the worker's side makes new ones (attachments.c).
+ * The state that the folder shares: a link, its runs, and their channels. A channel stands for a
+ * local descriptor here and another one on the other side. The gateway's side is given descriptors,
+ * and the worker's side makes new ones (attachments.c).
  *
- * A channel ends by one END or RESET of each side. Whoever has sent the last bytes says END;
- * whoever can take none any more says RESET; the other one answers with either. Until both have
+ * A channel ends by one END or RESET of each side. A side that has sent its last bytes says END; a
+ * side that can take none any more says RESET; the other side answers with either. Until both have
  * been said the number stands for the channel, so a frame for an unknown channel breaks the rules.
  * Single-threaded. Runs in code-execute-remote and code-execute-worker.
  */
@@ -31,7 +31,7 @@
      REMOTE_ATTACHMENTS_LIMIT * ATTACHMENT_COST)
 #define RUN_ATTACHMENTS (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
 
-/* What has come and waits for its place: frames in the order of their arrival. */
+/* Frames that wait for room, in the order of their arrival. */
 struct block {
     struct block *next;
     struct channel *channel;
@@ -57,13 +57,13 @@ struct content {
     unsigned char *bytes; /* of a description, size + 1 of them; owned, wiped */
 };
 
-/* What has been read ahead of bytes that must go first (source.c). */
+/* Data that was read ahead of bytes that must go first (source.c). */
 struct held {
     unsigned char *bytes; /* owned, wiped; NULL: nothing */
     size_t length;
 };
 
-/* Who waits for an output's bytes. */
+/* The channel that waits for an output's bytes. */
 enum follower { FOLLOWER_RESULTS, FOLLOWER_EVENTS, FOLLOWER_COUNT };
 
 struct channel {
@@ -115,7 +115,7 @@ struct run {
     bool is_told;       /* run_over() is due for it */
     bool is_answered;
     bool withdraw_due;
-    /* At the gateway: what must be handed over in the order of its arrival. */
+    /* At the gateway: data that must be handed over in the order of its arrival. */
     struct lane lane;
     struct run *next, *previous;
 };
@@ -177,7 +177,7 @@ bool lane_take_datagram(struct channel *channel, const unsigned char *payload, s
 void lane_take_end(struct channel *channel, enum remote_kind kind);
 /* Hands over what can be. */
 void lane_go_on(struct lane *lane);
-/* What waits for that channel is not wanted; an END that waits has come. */
+/* Drops the data that waits for that channel; a waiting END counts as arrived. */
 void lane_forget(struct lane *lane, struct channel *channel);
 
 /* content.c: from the other side */

@@ -171,7 +171,7 @@ bool run_send(struct link *link, uint32_t number, int fds[RUN_FD_COUNT])
 bool run_begun(const struct link *link, uint32_t number)
 {
     const struct run *run = run_of(link, number);
-    /* What is not known any more has been there. */
+    /* An unknown number was a run that is over. */
     if (!run)
         return true;
     return run->state == RUN_SENT && connection_sent(link->connection) > run->begins_at;

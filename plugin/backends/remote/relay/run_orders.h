@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a run as a whole: between link.c and run.c. */
+/* The steps of a run as a whole: between link.c and run.c. */
 #pragma once
 
 #include "backends/remote/relay/relay.h"

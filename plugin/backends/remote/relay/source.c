@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns what goes to the other side: bytes of pipes, sockets and files, and datagrams with their
- * descriptors. Read in place, so that nothing is copied but what is held up.
+ * Owns the data to the other side: bytes of pipes, sockets and files, and datagrams with their
+ * descriptors. It is read in place, so that only data that is held up is copied.
  *
  * In the local protocol all that a program has written is in its pipes before its results say that
  * a cell has ended, or its events say that the run has. So at the worker, what results or events
@@ -64,7 +64,7 @@ static bool find_follower(const struct channel *channel, enum follower *ret)
     return channel == run->channel || channel->place == RUN_FD_RESULTS;
 }
 
-/* What has been read just now is behind all that these have. */
+/* The data read just now comes after all that these pipes have. */
 static void set_marks(struct channel *channel, enum follower follower)
 {
     for (struct channel *i = channel->run->channels; i; i = i->next_in_run) {
@@ -202,7 +202,7 @@ static void fail_datagrams(struct channel *channel)
         finish(channel);
 }
 
-/* At the gateway: the plugin has closed a run's events, and wants no more of it. */
+/* At the gateway: the plugin has closed a run's events, so the run is not wanted any more. */
 static void end_datagrams(struct channel *channel)
 {
     if (channel == channel->run->channel && !channel->run->link->is_server)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The system call filters of process mode, made once from the rules that the program carries, which
- * are compiled at build from policies/seccomp/calls.json (scripts/generate/compile-seccomp-list). Two are
- * stacked on each run (seccomp(2): the strictest verdict counts): the list says which calls exist,
- * the guard takes away by argument. libseccomp cannot say "this call, but not with that argument"
- * in a filter that refuses by default.
+ * are compiled at build from policies/seccomp/calls.json (scripts/generate/compile-seccomp-list).
+ * Two are stacked on each run (seccomp(2): the strictest verdict counts): the list says which calls
+ * exist, the guard takes away by argument. libseccomp cannot say "this call, but not with that
+ * argument" in a filter that refuses by default.
  *
  * A call of the list's "kill" groups is held by the kernel and told to pid 1 of the sandbox
  * (main_program.c), which ends the run and can name the call. It is never let through: without a

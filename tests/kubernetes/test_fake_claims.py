@@ -164,7 +164,7 @@ def test_a_pod_in_the_place_of_the_one_that_was_read_gets_no_run():
         running.order("attach")
         running.expect("attached v5")
         running.order("bind")
-        running.fails("failed backend_failed", "somebody has taken the pod warm-1")
+        running.fails("failed backend_failed", "the pod warm-1 is already taken")
 
 
 def test_a_sandbox_of_another_claim_is_refused():
@@ -239,7 +239,7 @@ def test_a_claim_that_somebody_deletes_is_lost():
         tap.eventually(lambda: fake.claim_watchers, "the watch")
         claim = fake.claims.pop(fake.claim()["metadata"]["name"])
         fake.tell_claim(claim, "DELETED")
-        running.fails("failed backend_failed", "somebody has deleted the claim")
+        running.fails("failed backend_failed", "was deleted from outside")
 
 
 def test_a_watch_that_breaks_is_begun_anew():

@@ -36,5 +36,5 @@ struct remote_answer worker_admission_judge(struct worker_admission *admission,
 void worker_admission_release(struct worker_admission *admission, const struct remote_offer *offer,
                               uint64_t held_ms);
 void worker_admission_forget(struct worker_admission *admission);
-/* What gateways are told. */
+/* The capacity that gateways are told. */
 struct remote_capacity worker_admission_capacity(const struct worker_admission *admission);

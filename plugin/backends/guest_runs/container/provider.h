@@ -83,7 +83,7 @@ struct guest_provider {
     /* Its guest has told what of the network it reaches. false: nobody has asked. NULL: nobody
      * does. */
     bool (*take_network)(struct container *container, const unsigned char *report, size_t length);
-    /* Asks how it ended, the last request before the removal, where that is not looked at yet. */
+    /* Asks how it ended, if that is not known yet: the last request before the removal. */
     void (*read_end)(struct container *container);
     /* Whether a bad end must be asked about before the run hears of it. NULL: each must. */
     bool (*asks_after)(const struct container_end *end);

@@ -106,7 +106,8 @@ void claim_fail(struct claim *claim, const struct api_fault *fault)
 void claim_take_loss(struct claim *claim)
 {
     struct api_fault fault;
-    api_fault_set(&fault, API_PROBLEM_POD_GONE, "somebody has deleted the claim %s", claim->name);
+    api_fault_set(&fault, API_PROBLEM_POD_GONE, "the claim %s was deleted from outside",
+                  claim->name);
     claim_fail(claim, &fault);
 }
 

@@ -45,7 +45,7 @@ enum network_proof {
 
 #define NETWORK_REASON_SIZE 44 /* with a NUL: a report has room for no more */
 
-/* Of the cluster and the run's pod, in STARTED and ENDED; "" and 0 where not known. */
+/* The cluster and the run's pod, in STARTED and ENDED; "" and 0 if not known. */
 struct kubernetes_report {
     char server_version[32]; /* "v1.34.4" */
     char name_space[KUBERNETES_NAME_LIMIT + 1];

@@ -129,7 +129,7 @@ bool pod_bind(struct pod *pod, const json_t *patch, json_t *bound)
     return ask_server(pod, "PATCH", pod->name, json_patch, patch, 0, take_claimed);
 }
 
-/* A test of the patch that failed is told as an invalid pod is, but without details. */
+/* The answer to a failed test of the patch is that to an invalid pod, without details. */
 static bool is_taken(const struct api_answer *answer)
 {
     json_auto_t *status = json_loadb(answer->body, answer->length, 0, NULL);

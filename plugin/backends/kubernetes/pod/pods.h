@@ -61,8 +61,8 @@ struct pod *pod_adopt(struct pods *pods, json_t *config, const struct pod_state 
 /* Binds it to a run by that PATCH, which gives it the label of the owner; bound (taken): how it is
  * to be then. "claimed" or "failed" follows. false when out of memory. */
 bool pod_bind(struct pod *pod, const json_t *patch, json_t *bound);
-/* Binds one that waits to a run, if nobody has taken it: "claimed" or "failed" follows. wall_s: how
- * long the run may use it from now on. false when out of memory. */
+/* Binds a waiting pod to a run, unless it is taken: "claimed" or "failed" follows. wall_s: how long
+ * the run may use it from now on. false when out of memory. */
 bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wall_s);
 /* Begins to remove it, at any step: "removed" follows. is_dead: the first process has reported that
  * all processes of the program are dead, so "removed" follows at once. Otherwise it follows when
@@ -75,7 +75,7 @@ void pod_free(struct pod *pod);
 const char *pod_name(const struct pod *pod);
 /* As asked for, by its making or a claim; borrowed. */
 const json_t *pod_config(const struct pod *pod);
-/* What the server has last said of it. */
+/* The last state that the server has reported. */
 const struct pod_state *pod_state(const struct pod *pod);
 /* The reason why a pod is not ready yet, as a fault for a run that gives up waiting. */
 void pod_explain_wait(const struct pod *pod, struct api_fault *ret);
@@ -95,5 +95,5 @@ struct pods_sweep *pods_sweep_start(struct pods *pods, pods_swept *done, void *u
 /* The same with other objects that have our labels and annotations; path: of their collection. */
 struct pods_sweep *pods_sweep_objects(struct pods *pods, const char *path, pods_swept *done,
                                       void *user);
-/* Nobody wants the answer any more. NULL is fine. */
+/* The answer is not wanted any more. NULL is fine. */
 void pods_sweep_disown(struct pods_sweep *sweep);

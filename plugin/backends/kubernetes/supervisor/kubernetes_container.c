@@ -43,7 +43,7 @@ void kubernetes_container_explain_wait(const struct kubernetes_container *contai
         pod_explain_wait(container->pod, ret);
 }
 
-/* What is running can be attached to, and nothing has to be started. */
+/* A running pod can be attached to; there is nothing to start. */
 static void take_ready(void *user)
 {
     struct container *container = user;

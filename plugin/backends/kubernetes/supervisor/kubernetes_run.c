@@ -267,7 +267,7 @@ void kubernetes_run_begin(struct run *run)
         ask_for_version(run);
 }
 
-/* A line that was sent is not sent again: an empty one means that it goes on. */
+/* A line is sent once. An empty line means that the wait goes on. */
 static void tell(struct run *run, const char *reason)
 {
     struct kubernetes_run *own = kubernetes_run(run);

@@ -17,5 +17,5 @@ void run_begin(struct workers *workers, const struct run_description *descriptio
 void runs_reconsider(struct workers *workers);
 /* A worker has told that it has room. */
 void runs_hear_of_room(struct workers *workers, const struct worker *worker);
-/* The backend ends, or lets go of the workers: closes everything that is theirs. */
+/* The backend ends, or drops the workers: closes all descriptors of their runs. */
 void runs_abandon(struct workers *workers);

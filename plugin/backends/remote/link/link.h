@@ -56,9 +56,9 @@ struct link_handler {
     /* At the worker: an event of the run, ahead of its way to the gateway. */
     void (*told)(void *user, struct link *link, uint32_t channel, const unsigned char *event,
                  size_t length);
-    /* Nothing of the run or of an offer that was withdrawn is left on the link. It is told of each
-     * that was accepted, and at the worker also of each that was offered and not answered. Not
-     * called where the link itself is over. */
+    /* Nothing of the run, or of a withdrawn offer, is left on the link. Called for each run that
+     * was accepted, and at the worker also for each offer without an answer. Not called if the link
+     * itself is over. */
     void (*run_over)(void *user, struct link *link, uint32_t channel);
 };
 

@@ -46,6 +46,18 @@ def test_sessions_stay_on_their_worker():
         completed("0", session=session, session_action="end")
 
 
+def test_a_session_has_all_that_it_has_on_one_machine():
+    """A cell that is too long to be brief, another language, whose program is started later, and a collection."""
+    with a_worker() as worker, gateway((worker, WORKER)):
+        session = completed("x = 41", session="new")["session"]["id"]
+        tap.equal(completed("#" * 5000 + "\nx += 1\nprint(x)", session=session)["stdout"], "42\n")
+        tap.equal(completed("echo $((6 * 7))", language="bash", session=session)["stdout"], "42\n")
+        left = completed("open('left.txt', 'w').write('what is left')", session=session, outputs=["*.txt"])["files"]
+        tap.equal([(file["path"], file["content"]) for file in left], [("left.txt", "what is left")], left)
+        completed("0", session=session, session_action="end")
+        tap.equal(worker.events("refused"), [])
+
+
 def test_tools_are_called_through_a_worker():
     calls = []
 

@@ -205,6 +205,32 @@ def test_invalid_description_is_refused():
         tap.contains(link.event(channel, ENDED)["message"], "cannot read the run's description")
 
 
+def send_further(link, channel, description):
+    """As a collection comes: on the channel of the run, with a description of its own and a stream."""
+    content, files = link.next_channel(), link.next_channel()
+    attachments = struct.pack("<BIQ", workers.CONTENT, content, len(description)) + struct.pack("<BIQ", workers.OUTPUT, files, 0)
+    link.send(DATAGRAM, channel, struct.pack("<H", 2) + attachments + b"an order")
+    link.send_content(content, description)
+
+
+def test_what_comes_later_is_read_by_the_worker_too():
+    with a_worker() as worker, a_link(worker) as link:
+        cases = ((workers.describe("1", workspace="/home/me"), "workspace is a directory of the gateway's machine"),
+                 (b"nothing of the kind", "cannot read the run's description"))
+        for count, (description, reason) in enumerate(cases, 1):
+            channel, numbers = link.start(SLEEP)
+            await_begun(link, numbers)
+            send_further(link, channel, description)
+            link.until(lambda: channel in link.ended, "the end of the run")
+            tap.contains(worker.await_event("refused", count)["reason"], reason)
+        # The control: one that is as it should be is handed on, and here the backend ends the run, which is no session.
+        channel, numbers = link.start(SLEEP)
+        await_begun(link, numbers)
+        send_further(link, channel, workers.describe("1"))
+        link.until(lambda: channel in link.ended, "the end of the run")
+        tap.equal((link.run("print('other')")["stdout"], len(worker.events("refused"))), (b"other\n", 2))
+
+
 def test_end_of_a_connection_ends_its_runs():
     with a_worker() as worker, a_link(worker) as other:
         with a_link(worker) as link:

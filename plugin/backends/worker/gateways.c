@@ -110,17 +110,38 @@ static void on_offered(void *user, struct link *link, uint32_t channel,
 }
 
 /* false would lose the reason: the run arrives, and is answered then. */
-static bool on_describe(void *user, struct link *link, uint32_t channel, unsigned char **bytes,
-                        size_t *length)
+static bool on_describe(void *user, struct link *link __attribute__((unused)), uint32_t channel,
+                        unsigned char **bytes, size_t *length)
 {
     struct gateway *gateway = user;
     struct worker_run *run = *find_run(gateway, channel);
-    (void)link;
-    if (!run)
-        return false;
-    run->is_refused =
-        !run_rewrite(gateway->all->configuration, &run->offer, bytes, length, &run->refusal);
-    return true;
+    if (run)
+        run->is_refused =
+            !run_rewrite(gateway->all->configuration, &run->offer, bytes, length, &run->refusal);
+    return run != NULL;
+}
+
+/* false, for the caller to return. */
+static bool note_refusal(const struct gateway *gateway, const struct error *error)
+{
+    gateway->all->counts.refused_runs++;
+    journal_write("refused",
+                  (const struct journal_field[]){{"gateway", link_peer_name(gateway->link), 0},
+                                                 {"code", error_code_name(error->code), 0},
+                                                 {"reason", error->message, 0},
+                                                 {0}});
+    return false;
+}
+
+static bool on_describe_further(void *user, struct link *link __attribute__((unused)),
+                                uint32_t channel, unsigned char **bytes, size_t *length)
+{
+    const struct gateway *gateway = user;
+    const struct worker_run *run = *find_run(user, channel);
+    struct error error;
+    return run &&
+           (run_rewrite_further(gateway->all->configuration, &run->offer, bytes, length, &error) ||
+            note_refusal(gateway, &error));
 }
 
 static void refuse_run(struct gateway *gateway, int events, const struct error *error)
@@ -129,20 +150,15 @@ static void refuse_run(struct gateway *gateway, int events, const struct error *
     run_event_fail(&event, RUN_FAILURE_BACKEND, 0, error->message);
     (void)snprintf(event.remedy, sizeof(event.remedy), "%.383s", error->hint);
     run_event_send(events, &event);
-    gateway->all->counts.refused_runs++;
-    journal_write("refused",
-                  (const struct journal_field[]){{"gateway", link_peer_name(gateway->link), 0},
-                                                 {"code", error_code_name(error->code), 0},
-                                                 {"reason", error->message, 0},
-                                                 {0}});
+    (void)note_refusal(gateway, error);
 }
 
-static void on_arrived(void *user, struct link *link, uint32_t channel, int fds[RUN_FD_COUNT])
+static void on_arrived(void *user, struct link *link __attribute__((unused)), uint32_t channel,
+                       int fds[RUN_FD_COUNT])
 {
     struct gateway *gateway = user;
     struct worker_run *run = *find_run(gateway, channel);
     struct error error;
-    (void)link;
     if (run)
         run->has_arrived = true;
     if (run && run->is_refused)
@@ -175,24 +191,22 @@ static void end_run(struct gateway *gateway, struct worker_run **place)
 
 /* Its place is free before the gateway hears of its end, so a caller that has its result may send
  * the next call at once. */
-static void on_told(void *user, struct link *link, uint32_t channel, const unsigned char *bytes,
-                    size_t length)
+static void on_told(void *user, struct link *link __attribute__((unused)), uint32_t channel,
+                    const unsigned char *bytes, size_t length)
 {
     struct gateway *gateway = user;
     struct worker_run *run = *find_run(gateway, channel);
     struct run_event event;
-    (void)link;
     if (!run || !run_event_decode(bytes, length, &event) || event.type != RUN_EVENT_ENDED)
         return;
     give_share_back(gateway->all, run);
     tell_capacity(gateway->all);
 }
 
-static void on_run_over(void *user, struct link *link, uint32_t channel)
+static void on_run_over(void *user, struct link *link __attribute__((unused)), uint32_t channel)
 {
     struct gateway *gateway = user;
     struct worker_run **place = find_run(gateway, channel);
-    (void)link;
     if (!*place)
         return;
     end_run(gateway, place);
@@ -204,6 +218,7 @@ static const struct link_handler handler = {
     .offered = on_offered,
     .arrived = on_arrived,
     .describe = on_describe,
+    .describe_further = on_describe_further,
     .told = on_told,
     .run_over = on_run_over,
 };

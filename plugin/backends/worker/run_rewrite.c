@@ -226,25 +226,62 @@ static unsigned char *make_message(const struct worker_configuration *configurat
     return message;
 }
 
+static bool decode(const unsigned char *bytes, size_t length, struct run_description *ret,
+                   struct error *error)
+{
+    if (run_description_decode(bytes, length, ret))
+        return true;
+    error_set(error, ERROR_BACKEND_FAILED, "the worker cannot read the run's description");
+    return false;
+}
+
+static void put_in_place(unsigned char *message, size_t message_length, unsigned char **bytes,
+                         size_t *length)
+{
+    explicit_bzero(*bytes, *length);
+    free(*bytes);
+    *bytes = message;
+    *length = message_length;
+}
+
 bool run_rewrite(const struct worker_configuration *configuration, const struct remote_offer *offer,
                  unsigned char **bytes, size_t *length, struct error *error)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     size_t new_length = 0;
-    if (!run_description_decode(*bytes, *length, &description)) {
-        error_set(error, ERROR_BACKEND_FAILED, "the worker cannot read the run's description");
-        return false;
-    }
-    if (!is_as_offered(&description, offer, error) ||
+    if (!decode(*bytes, *length, &description, error) ||
+        !is_as_offered(&description, offer, error) ||
         !can_be_had(configuration, &description, error))
         return false;
     unsigned char *message = make_message(configuration, &description, &new_length, error);
     if (!message)
         return false;
-    explicit_bzero(*bytes, *length);
-    free(*bytes);
-    *bytes = message;
-    *length = new_length;
+    put_in_place(message, new_length, bytes, length);
+    return true;
+}
+
+/* Its image is the session's. */
+bool run_rewrite_further(const struct worker_configuration *configuration,
+                         const struct remote_offer *offer, unsigned char **bytes, size_t *length,
+                         struct error *error)
+{
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    unsigned char *message = NULL;
+    size_t new_length = 0;
+    if (!decode(*bytes, *length, &description, error))
+        return false;
+    replace_numbers(configuration, &description); /* a collection names no isolation */
+    description.limits.memory_bytes =
+        smaller_limit(description.limits.memory_bytes, offer->memory_bytes);
+    if (!can_be_had(configuration, &description, error))
+        return false;
+    if (replace_paths(configuration, &description) && replace_options(configuration, &description))
+        message = run_description_encode(&description, &new_length);
+    if (!message) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "the worker has no memory for the run");
+        return false;
+    }
+    put_in_place(message, new_length, bytes, length);
     return true;
 }
 

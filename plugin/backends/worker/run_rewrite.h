@@ -19,6 +19,12 @@
 bool run_rewrite(const struct worker_configuration *configuration, const struct remote_offer *offer,
                  unsigned char **bytes, size_t *length, struct error *error);
 
+/* The same for what a session is given later: a cell, a collection, a further interpreter, which
+ * may have no more than the session was admitted for. */
+bool run_rewrite_further(const struct worker_configuration *configuration,
+                         const struct remote_offer *offer, unsigned char **bytes, size_t *length,
+                         struct error *error);
+
 /* A description that applies every layer of the mode, and runs nothing: new, of *ret_length bytes.
  * NULL with the error. */
 unsigned char *run_trial_message(const struct worker_configuration *configuration,

@@ -247,12 +247,74 @@ START_TEST(more_than_was_offered_is_refused)
 }
 END_TEST
 
+static struct run_description rewritten_further(void)
+{
+    struct run_description ret;
+    struct error error = {.message = ""};
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *bytes = encode(&length);
+    ck_assert_msg(run_rewrite_further(&configuration, &offer, &bytes, &length, &error), "%s",
+                  error.message);
+    ck_assert(run_description_decode(bytes, length, &ret));
+    return ret;
+}
+
+/* Of a session: a cell, or another interpreter. */
+START_TEST(what_comes_later_is_no_more_than_the_session)
+{
+    description.isolation = RUN_ISOLATION_NONE;
+    description.limits.memory_bytes = 640 * MIB;
+    add(&configuration.runtime_path, "/opt/bin");
+    CLEANUP(run_description_clear) struct run_description got = rewritten_further();
+    ck_assert_uint_eq(got.limits.memory_bytes, 64 * MIB);
+    ck_assert_uint_eq(got.isolation, RUN_ISOLATION_SANDBOX);
+    ck_assert_uint_eq(got.outer_uid_base, 700000);
+    ck_assert_uint_eq(string_list_count(got.read_only_paths), 1);
+    ck_assert_str_eq(got.read_only_paths[0], "/usr");
+    ck_assert_str_eq(got.runtime_path[0], "/opt/bin");
+    ck_assert_str_eq(got.environment[0], "TOKEN=secret");
+    description.limits.memory_bytes = 0; /* without a limit */
+    CLEANUP(run_description_clear) struct run_description other = rewritten_further();
+    ck_assert_uint_eq(other.limits.memory_bytes, 64 * MIB);
+    string_list_free(configuration.runtime_path);
+}
+END_TEST
+
+START_TEST(a_collection_stays_one)
+{
+    run_description_clear(&description);
+    description = (struct run_description){.outputs = {.files = 3}};
+    memset(description.run_id, 'a', RUN_ID_LENGTH);
+    add(&description.argv, "-");
+    CLEANUP(run_description_clear) struct run_description got = rewritten_further();
+    ck_assert_uint_eq(got.outputs.files, 3);
+    ck_assert_str_eq(got.argv[0], "-");
+}
+END_TEST
+
+START_TEST(what_cannot_be_had_comes_no_later)
+{
+    struct error error = {.message = ""};
+    size_t length = 0;
+    set_text(&description.workspace, "/home/me");
+    CLEANUP_FREE unsigned char *bytes = encode(&length);
+    ck_assert(!run_rewrite_further(&configuration, &offer, &bytes, &length, &error));
+    ck_assert_int_eq(error.code, ERROR_NOT_SUPPORTED);
+    set_text(&description.workspace, "");
+    description.network = 1;
+    CLEANUP_FREE unsigned char *other = encode(&length);
+    ck_assert(!run_rewrite_further(&configuration, &offer, &other, &length, &error));
+    ck_assert_int_eq(error.code, ERROR_NOT_SUPPORTED);
+}
+END_TEST
+
 START_TEST(junk_is_refused)
 {
     struct error error = {.message = ""};
     size_t length = 40;
     CLEANUP_FREE unsigned char *bytes = calloc(1, length);
     ck_assert(!run_rewrite(&configuration, &offer, &bytes, &length, &error));
+    ck_assert(!run_rewrite_further(&configuration, &offer, &bytes, &length, &error));
     ck_assert_uint_eq(length, 40);
 }
 END_TEST
@@ -327,6 +389,9 @@ int main(void)
     tcase_add_test(cases, what_is_on_the_gateways_disk_is_refused);
     tcase_add_test(cases, no_isolation_is_refused);
     tcase_add_test(cases, more_than_was_offered_is_refused);
+    tcase_add_test(cases, what_comes_later_is_no_more_than_the_session);
+    tcase_add_test(cases, a_collection_stays_one);
+    tcase_add_test(cases, what_cannot_be_had_comes_no_later);
     tcase_add_test(cases, junk_is_refused);
     tcase_add_test(cases, view_of_the_built_in_policy_is_usual);
     tcase_add_test(cases, trial_is_of_the_mode);

@@ -8,6 +8,9 @@ WORKDIR /source
 RUN scripts/install-packages build \
     && meson setup /build --prefix=/usr/local --libdir=lib --buildtype=release -Dtests=false -Dremote=enabled -Dline_editing=disabled \
     && meson install -C /build --destdir /installed
+# What a gateway starts and no worker does is left out, and with it the libraries that it alone needs.
+RUN cd /installed/usr/local/lib/code-execute \
+    && rm -f code_execute.so code-execute-egress code-execute-environment code-execute-kubernetes code-execute-remote code-execute-secret
 
 FROM debian:12-slim
 ARG VARIANT=full

@@ -29,11 +29,14 @@ DEFAULT = pathlib.Path("/usr/share/containers/seccomp.json")
 OWN = ["--security-opt", f"seccomp={DEFAULT}"]
 
 
-def check(mode, *options):
-    """The exit status and what --check says, in a container with these options and nothing else."""
+PROGRAMS = "/usr/local/lib/code-execute"
+
+
+def check(mode, *options, **members):
+    """The exit status and what --check says, in a container with these options and nothing else; members: of the configuration."""
     configuration = json.loads((PLACE / "worker.json").read_text())
     path = PLACE / f"{mode}.json"
-    path.write_text(json.dumps({**configuration, "mode": mode}))
+    path.write_text(json.dumps({**configuration, "mode": mode, **members}))
     path.chmod(0o644)
     files = [argument for name in ("ca.pem", "worker.pem", "worker-key.pem") for argument in
              ("--volume", f"{PLACE / name}:/etc/code-execute-worker/{name}:ro")]
@@ -46,6 +49,34 @@ def check(mode, *options):
 def layers(said):
     """{layer: state}"""
     return {line.split()[1].rstrip(":"): line.split(": ", 1)[1].split(",")[0] for line in said.splitlines() if line.startswith("layer ")}
+
+
+def test_each_program_finds_its_libraries():
+    script = f"cd {PROGRAMS} && find . -type f | while read -r file; do echo \"$file $(ldd \"$file\" 2>&1 | tr '\\n' ' ')\"; done"
+    said = subprocess.run(["docker", "run", "--rm", "--network", "none", "--entrypoint", "sh", "code-execute/worker", "-c", script],
+                          capture_output=True, text=True, check=True).stdout
+    found = dict(line[2:].split(" ", 1) for line in said.splitlines())
+    tap.equal([line for line in found.items() if "not found" in line[1]], [], "libraries that are missing")
+    # What a worker starts and no more, and the control: ldd tells of each.
+    for program, library in (("worker", "libssl"), ("process", "libseccomp"), ("docker", "libcurl"), ("guest", "statically linked")):
+        tap.contains(found.pop(f"code-execute-{program}").replace("not a dynamic executable", "statically linked"), library)
+    tap.equal([name for name in found if name.startswith(("code-execute-", "code_execute.so"))], [], "further programs")
+
+
+DOCKER = {"docker": {"images": {"*": "code-execute/worker"}}}
+
+
+def test_mode_docker_needs_the_socket_of_an_engine():
+    status, said = check("docker", *RESTRICTED, **DOCKER)
+    tap.equal(status, 1, said)
+    tap.contains(said, "install Docker")
+
+
+def test_mode_docker_has_it():
+    socket = pathlib.Path(os.environ["DOCKER_HOST"].removeprefix("unix://"))
+    status, said = check("docker", *RESTRICTED, "--volume", f"{socket}:/var/run/docker.sock", "--group-add", str(socket.stat().st_gid), **DOCKER)
+    tap.equal(status, 0, said)
+    tap.equal({layers(said)[name] for name in ("seccomp", "no_new_privileges", "network_namespace")}, {"applied"}, said)
 
 
 def test_nothing_is_needed_without_namespaces():

@@ -16,13 +16,22 @@ static bool is_allowed(const struct policy *policy, const char *path)
 }
 
 /* An engine has nothing but bind mounts for it, through which a program would reach the machine's
- * sockets. */
+ * sockets. On another machine there is another directory of that path, or none. */
 static bool refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
 {
-    error_set(error, ERROR_NOT_SUPPORTED,
-              "context: /workspace: mode %s cannot show it without the machine's sockets and FIFOs",
-              sandbox_mode_name(mode));
-    error_set_hint(error, "the gateway can leave workspace out of its context_json");
+    const char *machine = sandbox_mode_row(mode)->machine;
+    if (machine)
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "context: /workspace: it is a directory of the gateway's machine, and programs "
+                  "in mode %s run on %s",
+                  sandbox_mode_name(mode), machine);
+    else
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "context: /workspace: mode %s cannot show it without the machine's sockets and "
+                  "FIFOs",
+                  sandbox_mode_name(mode));
+    error_set_hint(error, "the gateway can leave workspace out of its context_json%s",
+                   machine ? ", and hand files over by \"files\" of the request" : "");
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
         const struct sandbox_mode_row *other = sandbox_mode_row((enum sandbox_mode)i);
         if (policy->mode_allowed[i] && other->shows_workspace)

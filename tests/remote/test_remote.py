@@ -196,9 +196,33 @@ def test_doctor_and_status_write_each_worker():
 
 def test_files_on_the_gateways_disk_are_refused():
     with a_worker() as worker, gateway((worker, WORKER)):
-        refused("1", "not_supported", Host(RIGHTS, context={"workspace": "/tmp"}))
+        result = refused("1", "not_supported", Host(RIGHTS, context={"workspace": "/tmp"}))
+        tap.contains(result["error"]["message"], "programs in mode remote run on the worker's machine")
+        tap.contains(result["error"]["hint"], "hand files over")
         refused("1", "not_supported", network=True)
+    lock = FILES.directory / "data.lock"
+    lock.write_text("")
+    environments = {"data": {"language": "python", "lock": str(lock)}}
+    with a_worker() as worker, gateway((worker, WORKER), environments=environments):
+        result = refused("1", "not_supported", packages="data")
+        tap.contains(result["error"]["message"], "programs import what the workers' own interpreters have")
         tap.equal(worker.metric("runs"), 0)
+
+
+def test_what_programs_import_and_read_is_the_workers():
+    """By its runtime_path and read_only, as docs/scale.md has it. The first worker is the control."""
+    with tempfile.TemporaryDirectory(dir=FILES.directory) as directory:
+        os.chmod(directory, 0o755)
+        code = f"import data_of_the_worker\nprint(data_of_the_worker.ANSWER, open('{directory}/reference').read())\n"
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", f"{directory}/data"], check=True)
+        [packages] = pathlib.Path(directory).glob("data/lib/python3*/site-packages")
+        (packages / "data_of_the_worker.py").write_text("ANSWER = 42\n")
+        pathlib.Path(directory, "reference").write_text("is there")
+        shown = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", directory]
+        with a_worker() as worker, gateway((worker, WORKER)):
+            tap.contains(completed(code)["stderr"], "ModuleNotFoundError")
+        with a_worker(runtime_path=[f"{directory}/data/bin", "/usr/bin", "/bin"], read_only=shown) as worker, gateway((worker, WORKER)):
+            tap.equal(completed(code)["stdout"], "42 is there\n")
 
 
 def test_the_mode_is_the_policys_to_allow():

@@ -3,6 +3,7 @@
 #include "backends/worker/run_rewrite.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,10 +85,12 @@ static bool can_be_had(const struct worker_configuration *configuration,
                       "would be on another",
                       "hand the files over with the request, or use a mode of this machine");
     if (description->packages.path[0] != '\0')
-        return refuse(error,
-                      "the set of packages is on the gateway's machine, and the run would "
-                      "be on another",
-                      "leave packages out, or use a mode of this machine");
+        return refuse(
+            error,
+            "the set of packages is on the gateway's machine, and the run would "
+            "be on another",
+            "leave packages out, or ask the operator of the worker for an interpreter that "
+            "has them");
     if (description->network && !configuration->allows_network)
         return refuse(error, "the worker gives no run its machine's network",
                       "leave network out, or ask the operator of the worker to set \"network\" in "
@@ -123,11 +126,35 @@ static bool keep_usual_paths(struct run_description *description)
     return true;
 }
 
+/* An interpreter looks for itself there, and so finds its packages. A PATH that says something else
+ * is the request's own. */
+static bool replace_search(const struct worker_configuration *configuration,
+                           struct run_description *description)
+{
+    static const char name[] = "PATH=";
+    CLEANUP_FREE char *usual = string_list_join(description->runtime_path, ':');
+    CLEANUP_FREE char *own = string_list_join(configuration->runtime_path, ':');
+    if (!usual || !own)
+        return false;
+    for (char **variable = description->environment; variable && *variable; variable++) {
+        char *replaced;
+        if (strncmp(*variable, name, strlen(name)) != 0 ||
+            strcmp(*variable + strlen(name), usual) != 0)
+            continue;
+        if (asprintf(&replaced, "%s%s", name, own) < 0)
+            return false;
+        free(*variable);
+        *variable = replaced;
+    }
+    return true;
+}
+
 static bool replace_paths(const struct worker_configuration *configuration,
                           struct run_description *description)
 {
     if (configuration->runtime_path &&
-        !replace_list(&description->runtime_path, configuration->runtime_path))
+        (!replace_search(configuration, description) ||
+         !replace_list(&description->runtime_path, configuration->runtime_path)))
         return false;
     if (!configuration->read_only)
         return keep_usual_paths(description);

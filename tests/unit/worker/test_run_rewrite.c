@@ -154,12 +154,17 @@ END_TEST
 START_TEST(configured_paths_replace)
 {
     add(&configuration.runtime_path, "/opt/bin");
+    add(&configuration.runtime_path, "/bin");
+    add(&description.environment, "PATH=/gateway/bin");
+    add(&description.environment, "PATH=/home/sandbox/bin");
     add(&configuration.read_only, "/opt");
     CLEANUP(run_description_clear) struct run_description got = rewritten();
     ck_assert_uint_eq(string_list_count(got.read_only_paths), 1);
     ck_assert_str_eq(got.read_only_paths[0], "/opt");
-    ck_assert_uint_eq(string_list_count(got.runtime_path), 1);
+    ck_assert_uint_eq(string_list_count(got.runtime_path), 2);
     ck_assert_str_eq(got.runtime_path[0], "/opt/bin");
+    ck_assert_str_eq(got.environment[1], "PATH=/opt/bin:/bin");
+    ck_assert_str_eq(got.environment[2], "PATH=/home/sandbox/bin"); /* the request's own */
     string_list_free(configuration.runtime_path);
     string_list_free(configuration.read_only);
 }

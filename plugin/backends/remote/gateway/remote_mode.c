@@ -224,8 +224,9 @@ static const char program_remedy[] =
 static const char not_allowed[] =
     "mode remote needs a policy that lists it in \"modes\" and has its workers in \"remote\": "
     "policies/remote.json is an example";
-static const char no_packages[] =
-    "a set of packages lies on the gateway's disk, where no worker sees it";
+static const char no_packages[] = "a set of packages lies on the gateway's disk, where no worker "
+                                  "sees it; programs import what the "
+                                  "workers' own interpreters have";
 
 /* The members that do not depend on the workers' mode. A connection that is silent for grace_ms
  * counts as lost. */

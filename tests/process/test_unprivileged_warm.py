@@ -210,6 +210,7 @@ def test_no_run_finds_anything_of_another():
     fresh()
     run("pass")
     first = ready_run("import os; mark = 'the-mark' + '-of-a-run'; open('left', 'w').write(mark); os.environ['MARK'] = mark; print(os.getcwd())")
+    tap.eventually(lambda: not os.path.exists(first["stdout"].strip()), "its directory is removed, behind the answer")
     second = ready_run(f"import os, gc\nprint(os.listdir('.'), 'MARK' in os.environ, os.path.exists({first['stdout'].strip()!r}), "
                        "[fd for fd in range(256) if not fails(os.fstat, fd)])\n"
                        .replace("import os, gc\n", "import os\ndef fails(function, *arguments):\n    try: function(*arguments)\n    except OSError: return True\n"))

@@ -104,7 +104,7 @@ bool supervision_is_possible(void)
 
 /* What a socket can hold, as nothing tells what it does: programs cannot ask for more (SO_SNDBUF).
  */
-static uint64_t bytes_of_socket(void)
+uint64_t supervision_bytes_of_socket(void)
 {
     int bytes = USUAL_SOCKET_BYTES;
     socklen_t size = sizeof(bytes);
@@ -122,6 +122,7 @@ void supervision_begin(const char *directory, const struct run_limits *limits,
     *ret = (struct supervision){.inheritance = ret->inheritance,
                                 .spared = ret->spared,
                                 .input_bytes = ret->input_bytes,
+                                .bytes_of_socket = ret->bytes_of_socket,
                                 .directory = directory,
                                 .limits = *limits,
                                 .common_bytes = ret->inheritance.memory_bytes,
@@ -132,7 +133,6 @@ void supervision_begin(const char *directory, const struct run_limits *limits,
         ret->limits.memory_bytes = 0;
     if (isolation->cgroup_has_pids)
         ret->limits.processes = 0;
-    ret->bytes_of_socket = bytes_of_socket();
     ret->next_us = ret->next_close_us = ret->next_scratch_us = now_us() + LOOK_FIRST_US;
 }
 

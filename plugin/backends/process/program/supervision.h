@@ -36,7 +36,10 @@ struct supervision {
 
 /* Does /proc tell what is to be counted? errno where it does not. */
 bool supervision_is_possible(void);
-/* directory: as long as *ret, whose first three members are set already. What a control group of
+/* What a socket can hold, asked ahead of the program. */
+uint64_t supervision_bytes_of_socket(void);
+/* directory: as long as *ret, of which inheritance, spared, input_bytes and bytes_of_socket are set
+ * already. What a control group of
  * the isolation limits is not supervised. */
 void supervision_begin(const char *directory, const struct run_limits *limits,
                        const struct isolation_report *isolation, struct supervision *ret);

@@ -16,10 +16,11 @@ void cow_receive_written(int fd);
  * to look at its own. */
 void cow_note_mappings(void);
 
-/* In a copy that waits: writes to the pages that a rehearsal has written to (where nothing
- * was learnt, to all writable ones), so that the program does not wait for the kernel to copy them.
- * Also maps the pages of files that it will read, which takes no memory. Both are bounded, and best
- * effort. Does nothing where supervisor is readable: a run would wait. */
+/* First in a copy that is to wait: writes to the pages that a rehearsal has written to (where
+ * nothing was learnt, to all writable ones), so that the program does not wait for the kernel to
+ * copy them. Also maps the pages of files that it will read, which takes no memory. Both are
+ * bounded, and best effort. Does nothing where supervisor is readable: a run would wait. What the
+ * copy does until it waits is cheaper then as well: a page costs less here than at a fault. */
 void cow_prefault(int supervisor);
 
 /* In a session's interpreter behind a cell that had a checkpoint: notes the pages that it has

@@ -143,7 +143,7 @@ void fork_server_serve(const char *left_out, const struct fork_server_calls *cal
         if (pid == 0) {
             arrange_report(TAKE_FD(report));
             sandbox_init(&contents.template, &contents.filters, &contents.outside,
-                         request.directory, ret);
+                         request.directory, calls->begin_copy, ret);
             check_executable(ret);
             return;
         }

@@ -19,6 +19,7 @@ struct fork_server_calls {
     bool (*rehearse)(void);
     void (*before)(void);
     void (*after)(void);
+    void (*begin_copy)(int supervisor); /* in the copy: begin_payload of sandbox_init() */
 };
 void fork_server_serve(const char *left_out, const struct fork_server_calls *calls,
                        struct sandbox *ret);

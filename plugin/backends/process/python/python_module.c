@@ -32,7 +32,7 @@ static const char *text_of(PyObject *bytes)
     return text ? text : "";
 }
 
-static void begin_copy(void)
+static void begin_fork(void)
 {
     cow_note_mappings();
     PyOS_BeforeFork();
@@ -41,8 +41,8 @@ static void begin_copy(void)
 /* Returns the home of a copy's run, as bytes; "": it is a rehearsal. */
 static PyObject *serve_forks(PyObject *self, PyObject *left_out)
 {
-    static const struct fork_server_calls calls = {rehearsal_begin, begin_copy,
-                                                   PyOS_AfterFork_Parent};
+    static const struct fork_server_calls calls = {rehearsal_begin, begin_fork,
+                                                   PyOS_AfterFork_Parent, cow_prefault};
     (void)self;
     fork_server_serve(text_of(left_out), &calls, &sandbox);
     exit_by_init_arm();
@@ -54,14 +54,6 @@ static PyObject *refuse_forks(PyObject *self, PyObject *why)
 {
     (void)self;
     fork_server_refuse(text_of(why));
-}
-
-static PyObject *prefault(PyObject *self, PyObject *arguments)
-{
-    (void)self;
-    (void)arguments;
-    cow_prefault(sandbox.supervisor);
-    return PyList_New(0);
 }
 
 static PyObject *prepare_end(PyObject *self, PyObject *arguments)
@@ -115,7 +107,6 @@ PyObject *PyInit_code_execute_python(void)
         {"refuse_forks", refuse_forks, METH_O, NULL},
         {"prepare_end", prepare_end, METH_NOARGS, NULL},
         {"arm_main", arm_main, METH_O, NULL},
-        {"cow_prefault", prefault, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {"prepare_session", prepare_session, METH_NOARGS, NULL},
         {"take_cell", session_loop_take, METH_NOARGS, NULL},

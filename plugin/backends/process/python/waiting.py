@@ -213,8 +213,6 @@ def wait(runner, own_name):
             seed_anew()
             if own_home and own_home != home:
                 move_home(own_home)
-            if own_home:
-                extension.cow_prefault()
         else:
             if named_modules:  # large ones: each collection would examine all their objects, and so would the end of the run
                 collect_for_good()

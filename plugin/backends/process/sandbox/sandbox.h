@@ -106,9 +106,11 @@ void sandbox_use_directory(struct sandbox *sandbox, const char *directory);
 
 /* Body of the first process of a sandbox. Descriptor 3 is the report socket; directory: as above.
  * Returns only in the payload of a copied interpreter (sandbox_template.h), which is
- * then ready: *ret. */
+ * then ready: *ret. begin_payload: what that one does first, with the socket on which its run will
+ * come; NULL: nothing. */
 void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
-                  const struct namespaces *outside, const char *directory, struct sandbox *ret);
+                  const struct namespaces *outside, const char *directory,
+                  void (*begin_payload)(int supervisor), struct sandbox *ret);
 
 /* Body of the process that becomes the program: makes itself ready, waits for its run, which comes
  * over sandbox->supervisor, and starts it. Where it is a copied interpreter, returns as soon as it

@@ -194,6 +194,7 @@ static void supervise(const struct sandbox *sandbox, struct main_program *progra
     program->supervised = sandbox->directory;
     program->supervision.spared = sandbox->guardian;
     program->supervision.input_bytes = sandbox->go.input_bytes;
+    program->supervision.bytes_of_socket = supervision_bytes_of_socket();
     program->checkpoints.looks = true;
     /* Where the machine's memory runs out a checkpoint is no better than what it is of: it may be
      * larger than the gateway, whose score it would have. */
@@ -247,7 +248,8 @@ static void begin(const struct sandbox_template *template, const struct seccomp_
 }
 
 void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
-                  const struct namespaces *outside, const char *directory, struct sandbox *ret)
+                  const struct namespaces *outside, const char *directory,
+                  void (*begin_payload)(int supervisor), struct sandbox *ret)
 {
     struct sandbox sandbox;
     begin(template, filters, outside, directory, &sandbox);
@@ -279,6 +281,8 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
     }
     sandbox.report = program.start_report;
     sandbox.supervisor = REPORT_FD;
+    if (begin_payload)
+        begin_payload(sandbox.supervisor);
     payload_run(&sandbox);
     *ret = sandbox;
 }

@@ -113,7 +113,8 @@ static _Noreturn void be_sandbox(const struct run_environment *environment,
 {
     struct sandbox sandbox;
     arrange_report(report);
-    sandbox_init(template, &environment->filters, &environment->namespaces, directory, &sandbox);
+    sandbox_init(template, &environment->filters, &environment->namespaces, directory, NULL,
+                 &sandbox);
     _exit(1);
 }
 

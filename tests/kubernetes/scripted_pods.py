@@ -20,6 +20,7 @@ if not GUEST.with_name("code-execute-kubernetes").exists():
 PATIENCE = 60 * tap.SLOW
 AMPLE_MS = 300000
 LIMITS = {name: {"default": AMPLE_MS, "max": AMPLE_MS} for name in ("wall_ms", "cpu_ms")}
+BROKEN = ("backend_failed", "sandbox_unavailable", "backend_unavailable")
 RIGHTS = ("sandbox.exec", "sandbox.exec.files", "sandbox.exec.session", "sandbox.exec.tools")
 IMAGE = "registry.example/run@sha256:" + "1" * 64
 FACTS = ("Name:\tcode-execute-gu\nUid:\t65534\t65534\t65534\t65534\n" +
@@ -102,6 +103,10 @@ class Pod:
             self.say("collected")
         self.await_end()
 
+    def cut(self):
+        with contextlib.suppress(OSError):
+            self.stream.handler.connection.shutdown(socket.SHUT_RDWR)
+
     def close(self):
         self.write(message(3, SUCCESS) + frame(8, struct.pack("!H", 1000)))
 
@@ -135,8 +140,15 @@ class ScriptedPods(FakeServer):
             elif pod.told:
                 self.program(pod)
         pod.close()
-        with contextlib.suppress(OSError):
-            handler.connection.shutdown(socket.SHUT_RDWR)
+        pod.cut()
+
+    def delete_pod(self, handler, name, query, body):
+        """With the pod ends its stream."""
+        answer = super().delete_pod(handler, name, query, body)
+        for pod in self.served:
+            if pod.name == name:
+                pod.cut()
+        return answer
 
     def programs(self):
         return [pod for pod in self.served if pod.told and not pod.told["trial"]]
@@ -191,3 +203,51 @@ def backend():
 def resident_bytes(pid):
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def is_plain(error):
+    """Nothing of what it has said steers a terminal."""
+    return all(" " <= character for character in error["message"] + error["hint"])
+
+
+@contextlib.contextmanager
+def victim(fake):
+    """A run beside the attacks: it has begun before them, and ends as it would have."""
+    go, begun = threading.Event(), threading.Event()
+
+    def waits(pod):
+        pod.say("started")
+        pod.print(b"begun\n")
+        begun.set()
+        go.wait(PATIENCE * 10)
+        pod.print(b"unharmed\n")
+        pod.finish()
+    fake.program = waits
+    running = Call()
+    tap.true(begun.wait(PATIENCE), "the run beside has not begun")
+    fake.program = honest
+    yield
+    tap.true(running.is_alive(), f"the run beside has ended: {running.output}")
+    go.set()
+    output = running.end()
+    tap.equal((output["status"], output["stdout"]), ("completed", "begun\nunharmed\n"), output)
+
+
+def goes_on(fake, name):
+    fake.program, fake.before = honest, Pod.report
+    output = call()
+    tap.equal((output["status"], output["stdout"]), ("completed", "honest\n"), f"{name}: {output}")
+
+
+def refused(fake, name, **members):
+    output = call(**members)
+    tap.equal(output["status"], "error", f"{name}: {output}")
+    tap.true(output["error"]["code"] in BROKEN, f"{name}: {output['error']}")
+    tap.true(is_plain(output["error"]), f"{name}: {output['error']}")
+    goes_on(fake, name)
+    return output
+
+
+def header(kind, length):
+    """Of a frame of the guest's, whatever its length."""
+    return struct.pack("<IB", length, guest.KINDS.index(kind) + 1)

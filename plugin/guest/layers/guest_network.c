@@ -188,7 +188,7 @@ void network_try(const char *peer)
         [POD] = {GUEST_TRY_POD, .fd = -1},
     };
     _Static_assert(TRIES <= GUEST_TRIES_MOST, "room for all");
-    CLEANUP_CLOSE int listener = open_listener(&attempts[CONTROL]);
+    int listener = open_listener(&attempts[CONTROL]);
     set_address(&attempts[SERVER], server, port_of(port));
     set_address(&attempts[DNS], server, PORT_OF_DNS);
     set_host(&attempts[DNS], HOST_OF_DNS);
@@ -203,5 +203,6 @@ void network_try(const char *peer)
         ;
     for (size_t i = 0; i < TRIES; i++)
         close_fd(TAKE_FD(attempts[i].fd));
+    close_fd(listener);
     send_report(attempts, TRIES);
 }

@@ -15,6 +15,9 @@
 
 #define TICK_US     UINT64_C(1000000) /* between two progress events to the plugin */
 #define DIGEST_MARK "@sha256:"
+/* For the cluster to tell why a pod has ended, once its stream has ended without an end of its
+ * guest's. */
+#define SILENT_TICKS 10
 
 static void fail_cluster(struct run *run, const struct api_fault *fault)
 {
@@ -84,6 +87,7 @@ void kubernetes_run_make_container(struct run *run)
     }
     kubernetes_run_note_pod(run);
     kubernetes_run(run)->asked_us = monotonic_us();
+    kubernetes_run(run)->silent_ticks = 0;
     run->deadline_us = kubernetes_run(run)->asked_us + TICK_US;
 }
 
@@ -282,7 +286,7 @@ static void tell(struct run *run, const char *reason)
 
 bool kubernetes_run_expire(struct run *run)
 {
-    const struct kubernetes_run *own = kubernetes_run(run);
+    struct kubernetes_run *own = kubernetes_run(run);
     uint64_t now = monotonic_us();
     if (run->job.started || !run->container || run->clearing || run->container->removing ||
         run->container->stream.waiting)
@@ -291,6 +295,10 @@ bool kubernetes_run_expire(struct run *run)
         struct api_fault fault;
         kubernetes_container_explain_wait(kubernetes_container(run->container), &fault);
         fail_cluster(run, &fault);
+        return true;
+    }
+    if (run->container->stream.over && ++own->silent_ticks > SILENT_TICKS) {
+        container_fail(run->container, "the pod's guest has ended its stream without a word");
         return true;
     }
     const char *reason = kubernetes_container_reason(kubernetes_container(run->container));

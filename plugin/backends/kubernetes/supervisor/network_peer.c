@@ -19,6 +19,14 @@
 #define PEER_MEMORY         UINT64_C(128000000)
 #define NO_RUN              "00000000000000000000000000000000" /* as a trial is of none */
 
+/* A report has room for few words: it is known that this is about a pod. */
+static void give_up(struct engine *cluster, const char *why)
+{
+    static const char known[] = "the pod does not start: ";
+    bool is_known = strncmp(why, known, strlen(known)) == 0;
+    network_check_give_up(cluster, is_known ? why + strlen(known) : why);
+}
+
 static struct network_peer *peer_of(struct engine *cluster)
 {
     return &cluster->network.peer;
@@ -39,7 +47,7 @@ static void take_failure(void *user, const struct api_fault *fault)
 {
     struct engine *cluster = user;
     peer_of(cluster)->is_ready = false;
-    network_check_give_up(cluster, fault->message);
+    give_up(cluster, fault->message);
 }
 
 static void take_end(void *user, const struct pod_end *end)
@@ -138,5 +146,5 @@ void network_peer_expire(struct engine *cluster)
     if (peer->is_ready || peer->is_leaving || monotonic_us() - peer->made_us < PEER_START_LIMIT_US)
         return;
     pod_explain_wait(peer->pod, &fault);
-    network_check_give_up(cluster, fault.message);
+    give_up(cluster, fault.message);
 }

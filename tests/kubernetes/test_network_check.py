@@ -162,6 +162,19 @@ def test_runs_that_wait_for_a_verdict_share_the_other_pod():
         tap.eventually(lambda: not fake.pods, "no pod is left", PATIENCE)
 
 
+def test_pods_that_wait_are_tried_where_the_layer_is_required():
+    """By their own guests: the run that claims one is on a node of which nothing else is known."""
+    with ScriptedPods() as fake, gateway(fake, pools={"kubernetes": {"ready": 1}}, **REQUIRED):
+        tap.equal(call()["status"], "completed", "control")
+        tap.eventually(lambda: len([pod for pod in fake.served if pod.told is None]) > 0, "one waits", PATIENCE)
+        fake.node = "node-2"
+        for _ in range(3):
+            output = call()
+            tap.equal((output["status"], network_of(output)), ("completed", (True, "closed", None)), output)
+        tap.true(len(tried(fake)) >= 2, "the trial's, and one on the other node")
+    tap.eventually(lambda: not fake.pods, "no pod is left", PATIENCE)
+
+
 def test_a_run_without_the_requirement_on_another_node_is_not_tried():
     with ScriptedPods() as fake, gateway(fake):
         tap.equal(network_of(call()), (True, "closed", None), "control")

@@ -232,12 +232,12 @@ bool kubernetes_container_remove(struct container *container)
     return own->claim ? claim_remove(own->claim, is_dead) : pod_remove(own->pod, is_dead);
 }
 
-/* One that somebody removes ends soon. */
+/* One that somebody removes ends soon; of another one's network too little may be known by now. */
 bool kubernetes_container_is_current(const struct container *container)
 {
     const struct pod *pod =
         kubernetes_container_pod((const struct kubernetes_container *)container);
-    return !pod || !pod_state(pod)->deleting;
+    return !pod || (!pod_state(pod)->deleting && network_check_is_fresh(container));
 }
 
 /* The cluster reports an end a second or more late. Its report is needed only if a process was

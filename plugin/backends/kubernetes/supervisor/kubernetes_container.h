@@ -20,6 +20,7 @@ struct kubernetes_container {
     struct attach *attach;      /* NULL: not open, or over */
     enum network_step network_step;
     struct network_verdict network; /* of its own try */
+    uint64_t network_until_us;
 };
 
 /* The structure around it: each container of this backend is part of one. */

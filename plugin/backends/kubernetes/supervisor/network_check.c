@@ -127,6 +127,7 @@ void network_check_give_up(struct engine *cluster, const char *why)
     while ((own = find_waiting(cluster))) {
         own->network_step = NETWORK_TRIED;
         own->network.proof = NETWORK_NOT_PROVEN;
+        own->network_until_us = monotonic_us() + NETWORK_VERDICT_US;
         (void)snprintf(own->network.why, sizeof(own->network.why), "no other pod to try: %s", why);
         call_plainly(&own->container);
     }
@@ -152,17 +153,31 @@ bool network_check_take(struct container *container, const unsigned char *report
     if (own->network_step != NETWORK_TRIES)
         return false;
     own->network_step = NETWORK_TRIED;
+    own->network_until_us = monotonic_us() + NETWORK_VERDICT_US;
     judge(&checks_of(container)->peer, report, length, &own->network);
     if (own->network.proof != NETWORK_NOT_PROVEN)
         keep_verdict(container, &own->network);
     return true;
 }
 
+/* A pod may have waited for its run for long. */
+static bool has_own_verdict(const struct kubernetes_container *own)
+{
+    return own->network_step == NETWORK_TRIED && monotonic_us() < own->network_until_us;
+}
+
+bool network_check_is_fresh(const struct container *container)
+{
+    return !container->engine->network.is_required ||
+           has_own_verdict((const struct kubernetes_container *)container) ||
+           find_verdict(container);
+}
+
 struct network_verdict network_check_verdict(const struct container *container)
 {
     const struct kubernetes_container *own = (const struct kubernetes_container *)container;
     const struct network_verdict *known = find_verdict(container);
-    if (own->network_step == NETWORK_TRIED)
+    if (has_own_verdict(own))
         return own->network;
     if (known)
         return *known;

@@ -65,6 +65,9 @@ void network_check_call(struct container *container);
 bool network_check_take(struct container *container, const unsigned char *report, size_t length);
 /* What is known of the network of that container, by its own try or by a fresh one on its node. */
 struct network_verdict network_check_verdict(const struct container *container);
+/* Whether a run can take one that waits: where the layer is required, only while something is known
+ * of its network. */
+bool network_check_is_fresh(const struct container *container);
 /* See struct guest_provider: makes the other pods that are waited for, and removes the others. */
 void network_check_handle(struct guest_environment *environment);
 bool network_check_is_busy(const struct guest_environment *environment);

@@ -63,6 +63,11 @@ def install():
     kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{plural(kind)}.{KINDS[kind][0]}" for kind in KINDS))
 
 
+def remove():
+    """With all that there is of them; the pods of sandboxes go as well."""
+    kubectl("delete", "--ignore-not-found", *(f"crd/{plural(kind)}.{KINDS[kind][0]}" for kind in KINDS))
+
+
 def condition(kind, status, reason, message=""):
     return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}
 

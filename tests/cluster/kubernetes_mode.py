@@ -55,7 +55,7 @@ def import_image(name, root, guest):
     tagged = f"docker.io/{name}"
     [digest] = [line.split()[2] for line in ctr("ls").splitlines() if line.split()[0] == tagged]
     pinned = f"{tagged.partition(':')[0]}@{digest}"
-    ctr("tag", tagged, pinned)
+    ctr("tag", "--force", tagged, pinned)  # another program may have had it here
     return pinned
 
 

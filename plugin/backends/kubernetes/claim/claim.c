@@ -59,11 +59,6 @@ void claim_free(struct claim *claim)
     free(claim);
 }
 
-const char *claim_name(const struct claim *claim)
-{
-    return claim->name;
-}
-
 struct pod *claim_pod(const struct claim *claim)
 {
     return claim->pod;

@@ -42,7 +42,6 @@ bool claim_remove(struct claim *claim, bool is_dead);
 /* Without a request. NULL is fine. */
 void claim_free(struct claim *claim);
 
-const char *claim_name(const struct claim *claim);
 /* NULL: there is none yet. */
 struct pod *claim_pod(const struct claim *claim);
 bool claim_is_asking(const struct claim *claim);

@@ -48,8 +48,6 @@ bool claim_ask(struct claim *claim, const char *method, const char *path, const 
                uint64_t delay_ms, api_done *done);
 bool claim_request_creation(struct claim *claim);
 bool claim_request_removal(struct claim *claim);
-/* The claim itself, and then its changes. */
-bool claim_watch(struct claim *claim);
 
 /* claim_ready.c */
 /* It is bound: whose is the sandbox, and is the pod as it must be? */

@@ -70,18 +70,8 @@ static bool look(struct claim *claim, uint64_t delay_ms, api_done *done)
     return claim_ask(claim, "GET", path, NULL, delay_ms, done);
 }
 
-/* Bound: on to its pod. Neither bound nor failed: it is watched. */
-static void go_on(struct claim *claim)
-{
-    if (claim->has_failed || claim->is_removing)
-        return;
-    if (claim->is_bound)
-        claim_look(claim);
-    else if (!claim_watch(claim))
-        fail_memory(claim);
-}
-
-bool claim_watch(struct claim *claim)
+/* Its changes, from the version that is known. */
+static bool watch(struct claim *claim)
 {
     char path[API_PATH_LIMIT];
     path_of(claim, "", path);
@@ -102,6 +92,17 @@ bool claim_watch(struct claim *claim)
     api_call_cancel(TAKE_POINTER(claim->call));
     claim->call = api_call_start(claim->client, &request);
     return claim->call;
+}
+
+/* Bound: on to its pod. Neither bound nor failed: it is watched. */
+static void go_on(struct claim *claim)
+{
+    if (claim->has_failed || claim->is_removing)
+        return;
+    if (claim->is_bound)
+        claim_look(claim);
+    else if (!watch(claim))
+        fail_memory(claim);
 }
 
 /* What is not there, if not the namespace, is the definition of claims. */

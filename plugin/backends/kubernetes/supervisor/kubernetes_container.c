@@ -68,9 +68,10 @@ static void take_claimed(void *user)
 /* Nothing is wrong with the cluster, or with our way to it. */
 static bool is_of_this_pod(unsigned int problem)
 {
-    static const enum api_problem problems[] = {API_PROBLEM_QUOTA,    API_PROBLEM_NO_IMAGE,
-                                                API_PROBLEM_NO_ROOM,  API_PROBLEM_NOT_STARTED,
-                                                API_PROBLEM_POD_GONE, API_PROBLEM_TAKEN};
+    static const enum api_problem problems[] = {
+        API_PROBLEM_QUOTA,    API_PROBLEM_NO_IMAGE, API_PROBLEM_NO_ROOM,   API_PROBLEM_NOT_STARTED,
+        API_PROBLEM_POD_GONE, API_PROBLEM_TAKEN,    API_PROBLEM_NO_CLAIMS, API_PROBLEM_NO_POOL,
+        API_PROBLEM_UNBOUND,  API_PROBLEM_TEMPLATE};
     for (size_t i = 0; i < COUNT_OF(problems); i++)
         if (problems[i] == problem)
             return true;

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,6 +12,7 @@
 
 #include "backends/process/python/copy_on_write.h"
 #include "backends/process/python/python_abi.h"
+#include "backends/process/sandbox/rehearsed_run.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"
 #include "protocol/channel.h"
@@ -23,7 +22,7 @@
 #define PROGRAM_FD   3    /* as Python's main has it */
 
 /* What most programs do some of. Its last line has a value. */
-static unsigned char code[] =
+static const unsigned char code[] =
     "class Thing:\n    def value(self): return 2**64\n"
     "try:\n    raise ValueError('x')\nexcept ValueError as error:\n    pass\n"
     "print(Thing().value(), [n for n in range(9)], f'{1.5:.2f}')\n1 + 1\n";
@@ -66,48 +65,14 @@ bool rehearsal_is_on(void)
     return told >= 0;
 }
 
-static int make_file(const unsigned char *bytes, size_t length)
-{
-    int fd = memfd_create("rehearsal", MFD_CLOEXEC);
-    if (!bytes || fd < 0 || !write_fully(fd, bytes, length))
-        _exit(1);
-    return fd;
-}
-
-/* A message as the gateway sends it. */
-static int make_description(void)
-{
-    static char nothing[] = "";
-    static char interpreter[] = "python3";
-    static char program[] = "main.py";
-    static char *argv[] = {interpreter, program, NULL};
-    struct run_file file = {.path = program, .content = code, .length = sizeof(code) - 1};
-    struct run_description made = {
-        .results = 1,
-        .argv = argv,
-        .environment = environ,
-        .files = &file,
-        .file_count = 1,
-        .workspace = nothing,
-        .image = {.name = nothing, .id = nothing},
-        .preparation = {.argument_count = COUNT_OF(argv) - 1},
-    };
-    size_t length = 0;
-    memset(made.run_id, '0', RUN_ID_LENGTH);
-    unsigned char *message = run_description_encode(&made, &length);
-    int fd = make_file(message, length);
-    free(message);
-    return fd;
-}
-
 /* As the supervisor gives a run. */
 static void give_run(int socket)
 {
     const struct isolation_report isolation = {.applied = 0};
     int fds[RUN_FD_INSIDE_COUNT];
     int ends[2]; /* both stay open, so that writing does not fail */
-    CLEANUP_CLOSE int description = make_description();
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    CLEANUP_CLOSE int description = rehearsed_run(code, sizeof(code) - 1);
+    if (description < 0 || pipe2(ends, O_CLOEXEC) < 0)
         _exit(1);
     for (size_t i = 0; i < COUNT_OF(fds); i++)
         fds[i] = ends[1];
@@ -132,8 +97,9 @@ void rehearsal_take_run(struct taken_run *ret)
         .inputs = -1,
     };
     interpreter_take_run(&sandbox, ret);
-    int program = make_file(code, sizeof(code) - 1);
-    if (program != PROGRAM_FD && dup2(program, PROGRAM_FD) < 0)
+    int program = memfd_create("program", MFD_CLOEXEC);
+    if (program < 0 || !write_fully(program, code, sizeof(code) - 1) ||
+        (program != PROGRAM_FD && dup2(program, PROGRAM_FD) < 0))
         _exit(1);
 }
 

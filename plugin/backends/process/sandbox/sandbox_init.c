@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "backends/process/sandbox/cell_files.h"
 #include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/own_directory.h"
+#include "backends/process/sandbox/rehearsed_run.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/sandbox/session_program.h"
 #include "base/cleanup.h"
@@ -72,12 +74,26 @@ static void end_tree(struct report *ended)
     ended->usage = tree_usage_of(&usage);
 }
 
+/* frames: the pipe to the gateway, which is closed at the last one. */
+static void collect(const struct sandbox *sandbox, int message, int *frames, bool ordered)
+{
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    if (!run_read_description(message, &description))
+        return;
+    CLEANUP_CLOSE int home =
+        open(sandbox->places.home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const struct collection_order collected = {&description.outputs, description.files,
+                                               description.file_count, ordered, NULL};
+    const struct file_frame_sink sink = file_frames_to_pipe(frames);
+    if (home >= 0)
+        collect_files(home, &collected, &sink);
+}
+
 /* Nothing that could change a file is left: at most a process that was killed while the kernel held
  * its call, which goes through no further instruction. The supervisor knows the end by now and
  * waits for none of this. */
 static void hand_over_files(const struct sandbox *sandbox, bool ordered)
 {
-    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     char order;
     int fds[2] = {-1, -1};
     size_t count = 0;
@@ -87,16 +103,25 @@ static void hand_over_files(const struct sandbox *sandbox, bool ordered)
     while (received < 0 && errno == EINTR);
     CLEANUP_CLOSE int message = fds[0];
     CLEANUP_CLOSE int frames = fds[1];
-    if (received != sizeof(order) || order != SANDBOX_COLLECT || count != COUNT_OF(fds) ||
-        !run_read_description(message, &description))
+    if (received == sizeof(order) && order == SANDBOX_COLLECT && count == COUNT_OF(fds))
+        collect(sandbox, message, &frames, ordered);
+}
+
+/* In a copy that waits, of the home that is empty yet: the gateway waits for the files of its run,
+ * and these pages are then this process's own. Best effort. Not where a run is there. */
+static void rehearse_files(const struct sandbox *sandbox)
+{
+    static const unsigned char code[] = "pass\n";
+    struct pollfd run = {.fd = REPORT_FD, .events = POLLIN};
+    int ends[2];
+    if (poll(&run, 1, 0) != 0)
         return;
-    CLEANUP_CLOSE int home =
-        open(sandbox->places.home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const struct collection_order collected = {&description.outputs, description.files,
-                                               description.file_count, ordered, NULL};
-    const struct file_frame_sink sink = file_frames_to_pipe(&frames);
-    if (home >= 0)
-        collect_files(home, &collected, &sink);
+    CLEANUP_CLOSE int message = rehearsed_run(code, sizeof(code) - 1);
+    if (message < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    CLEANUP_CLOSE int write_end = ends[1];
+    collect(sandbox, message, &write_end, false);
+    close_fd(ends[0]);
 }
 
 /* Waits until the supervisor has answered and closes its end, and for the gateway to have heard it:
@@ -272,6 +297,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         if (sandbox.template->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;
+            rehearse_files(&sandbox);
         }
         if (sandbox.directory)
             supervise(&sandbox, &program);

@@ -85,9 +85,13 @@ def inits():
     return [pid for pid in common.children(supervisor()) if common.children(pid)]
 
 
-def payloads():
+def programs_of(init):
     """Each leads a session of its own."""
-    return [child for init in inits() for child in common.children(init) if os.getsid(child) == child]
+    return [child for child in common.children(init) if os.getsid(child) == child]
+
+
+def payloads():
+    return [child for init in inits() for child in programs_of(init)]
 
 
 def directories(pid):
@@ -180,7 +184,8 @@ def newest():
     """The init of the sandbox that was made last, and what waits in it; the next run takes the oldest."""
     await_ready()
     init = max(inits(), key=lambda pid: (int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]), pid))
-    return init, *[pid for pid in common.children(init) if os.getsid(pid) == pid]
+    tap.eventually(lambda: programs_of(init), "the program-to-be leads its session")
+    return init, *programs_of(init)
 
 
 def outcome(attempt, pid, policy):

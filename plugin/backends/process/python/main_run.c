@@ -223,7 +223,7 @@ static _Noreturn void rehearse_main(void)
     for (size_t i = 0; i < sizeof(deepest); i += 1024)
         deepest[i] = 0;
     (void)run_program(NULL);
-    _exit(1);
+    rehearsal_end(); /* Python's main runs programs of this command line */
 }
 
 /* Among sys.path_hooks, and as the last of them refuses every path. Python's own main asks whether

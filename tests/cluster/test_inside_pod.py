@@ -136,6 +136,7 @@ def test_endpoints_are_reached_through_the_gateway():
 
 def test_what_a_pod_does_not_have_is_refused_by_name():
     use(network={"allowed": True}, workspace={"below": ["/tmp"]})
+    mode.none_left()  # of the run before
     rights = (*RIGHTS, "sandbox.exec.network", "sandbox.exec.workspace")
     for context, members, word in ((None, {"network": True}, "network"), ({"workspace": "/tmp"}, {}, "workspace")):
         output = call("1", host=Host(rights, context=context), **members)

@@ -65,8 +65,10 @@ static void read_slices(const struct fuzz_input *input, bool whole, struct found
             struct guest_piece piece;
             ptrdiff_t taken = guest_reader_next(&reader, slice + at, length - at, &piece);
             ret->refused = taken < 0;
-            if (ret->refused)
+            if (ret->refused) { /* and so is whatever comes behind */
+                MUST(guest_reader_next(&reader, slice, length, &piece) == -1 && piece.kind == 0);
                 break;
+            }
             MUST(taken > 0 && (size_t)taken <= length - at);
             if (piece.kind)
                 add(ret, piece.kind, piece.bytes, piece.length);

@@ -262,6 +262,10 @@ static void take_guest(struct container *container)
     struct container_stream *stream = &container->stream;
     struct attached_piece *piece = &stream->piece;
     struct guest_piece said;
+    if (stream->guest.is_broken) { /* that has failed it already */
+        piece->length = 0;
+        return;
+    }
     ptrdiff_t taken = guest_reader_next(&stream->guest, piece->bytes, piece->length, &said);
     if (taken >= 0) {
         piece->bytes += taken;

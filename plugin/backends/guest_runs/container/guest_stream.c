@@ -50,6 +50,8 @@ ptrdiff_t guest_reader_next(struct guest_reader *reader, const unsigned char *by
 {
     size_t taken = 0;
     *ret = (struct guest_piece){.length = 0};
+    if (reader->is_broken)
+        return -1;
     if (reader->header_length < GUEST_HEADER_LENGTH) {
         size_t missing = GUEST_HEADER_LENGTH - reader->header_length;
         taken = length < missing ? length : missing;
@@ -57,7 +59,8 @@ ptrdiff_t guest_reader_next(struct guest_reader *reader, const unsigned char *by
         reader->header_length += taken;
         if (reader->header_length < GUEST_HEADER_LENGTH)
             return (ptrdiff_t)taken;
-        if (!take_header(reader))
+        reader->is_broken = !take_header(reader);
+        if (reader->is_broken)
             return -1;
     }
     return (ptrdiff_t)(taken + take_payload(reader, bytes + taken, length - taken, ret));

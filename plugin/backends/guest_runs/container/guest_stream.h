@@ -20,6 +20,7 @@ struct guest_reader {
     uint32_t left;        /* of its payload */
     unsigned char payload[GUEST_CONTROL_LIMIT];
     size_t payload_length;
+    bool is_broken; /* a frame had no valid header: where the next one begins is not known */
 };
 
 /* A whole frame, or the next bytes of a stream's. kind 0: nothing so far. */
@@ -30,7 +31,7 @@ struct guest_piece {
 };
 
 /* Takes input up to one piece. The number of bytes taken (all of them where there is no piece), or
- * -1 where a frame has no valid header; the reader must not be used after that. */
+ * -1 where a frame has no valid header, and ever after. */
 ptrdiff_t guest_reader_next(struct guest_reader *reader, const unsigned char *bytes, size_t length,
                             struct guest_piece *ret);
 

@@ -101,10 +101,12 @@ def test_a_run_writes_to_little_else():
         raise tap.Skip("another user's process takes root to look at")
     use()
     run()
-    before = min(faults(pathlib.Path(f"/proc/{pid}/stat").read_text()) for pid in await_ready())
-    result = ready_run("class Thing:\n    pass\nprint(open('/proc/self/stat').read())")
-    more = faults(result["stdout"]) - before
-    tap.true(0 < more <= 60, f"{more} page faults from its waiting to its last line; it would be more than 100 without a rehearsal of the whole way")
+    counts = []
+    for _ in range(8):  # a kernel that takes pages back from whoever waits makes some runs fault for them
+        before = min(faults(pathlib.Path(f"/proc/{pid}/stat").read_text()) for pid in await_ready())
+        result = ready_run("class Thing:\n    pass\nprint(open('/proc/self/stat').read())")
+        counts.append(faults(result["stdout"]) - before)
+    tap.true(0 < min(counts) <= 60, f"{counts} page faults from its waiting to its last line; each is more than 100 without a rehearsal of the whole way")
 
 
 def test_each_copy_draws_other_random_numbers():

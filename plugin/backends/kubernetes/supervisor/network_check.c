@@ -83,10 +83,11 @@ static void call_plainly(struct container *container)
 static void call_for_try(struct container *container)
 {
     const char *address = pod_state(checks_of(container)->peer.pod)->address;
-    char call[2 + GUEST_PEER_SIZE] = {GUEST_CALL_NETWORK, (char)strlen(address)};
-    memcpy(call + 2, address, strlen(address));
+    size_t length = strlen(address);
+    char call[2 + GUEST_PEER_SIZE] = {GUEST_CALL_NETWORK, (char)length};
+    (void)mempcpy(call + 2, address, length);
     kubernetes_container(container)->network_step = NETWORK_TRIES;
-    send_call(container, call, 2 + strlen(address));
+    send_call(container, call, 2 + length);
 }
 
 void network_check_call(struct container *container)

@@ -76,6 +76,7 @@ static void give_run(int socket)
         _exit(1);
     for (size_t i = 0; i < COUNT_OF(fds); i++)
         fds[i] = ends[1];
+    /* NOLINTNEXTLINE(misc-redundant-expression): the first one is the description today */
     fds[RUN_FD_DESCRIPTION - RUN_FD_FIRST_INSIDE] = description;
     if (channel_send(socket, &isolation, sizeof(isolation), fds, COUNT_OF(fds)) < 0)
         _exit(1);

@@ -187,6 +187,26 @@ def test_a_claim_that_is_not_granted_in_full_costs_the_pod_and_not_the_run():
             end(cluster)
 
 
+def test_a_pod_that_is_claimed_before_its_creation_is_answered_is_removed():
+    """The watch tells of a pod as soon as it is there."""
+    for refusals in ((), (REFUSALS["conflict"],)):
+        with Cluster() as cluster:
+            late = threading.Event()
+
+            def slow(handler, cluster=cluster, late=late):
+                answer = cluster.post_pods(handler, "", {}, cluster.seen("POST", "pods")[-1][4])
+                late.wait(PATIENCE * 2)
+                return answer
+            cluster.plan["POST", "pods"] = [lambda handler: None] * 3 + [slow]  # behind a trial, the pod that it tries, and a run
+            name = begin(cluster)
+            cluster.plan["PATCH", "pod"] = [refusal(cluster) for refusal in refusals]
+            completes()
+            tap.equal(served_by(cluster) == name, not refusals, "it served")
+            tap.eventually(lambda cluster=cluster, name=name: name not in cluster.pods, "it is removed", PATIENCE)
+            late.set()
+            end(cluster)
+
+
 def test_a_claim_without_an_answer_is_given_up():
     """And the next run does not wait for one."""
     with Cluster() as cluster:

@@ -119,6 +119,7 @@ bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wal
     if (!pod_claim_write(pod->config, pod->state.uid, run_id, latest, age_s + wall_s + POD_MARGIN_S,
                          &patch, &pod->claimed_config))
         return false;
+    pod->is_creating = false; /* the watch may report it first; the answer is not needed then */
     return ask_server(pod, "PATCH", pod->name, json_patch, patch, 0, take_claimed);
 }
 

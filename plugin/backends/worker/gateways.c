@@ -33,6 +33,7 @@ struct worker_run {
     struct remote_offer offer;
     uint64_t since_us;
     bool has_arrived;
+    bool is_described;
     bool is_refused; /* by its description */
     bool has_ended;  /* and has no share any more */
     struct error refusal;
@@ -109,16 +110,19 @@ static void on_offered(void *user, struct link *link, uint32_t channel,
     link_answer(link, channel, &answer);
 }
 
-/* false would lose the reason: the run arrives, and is answered then. */
+/* false would lose the reason: the run arrives, and is answered then. A second description would
+ * speak for the first one, which is what runs. */
 static bool on_describe(void *user, struct link *link __attribute__((unused)), uint32_t channel,
                         unsigned char **bytes, size_t *length)
 {
     struct gateway *gateway = user;
     struct worker_run *run = *find_run(gateway, channel);
-    if (run)
-        run->is_refused =
-            !run_rewrite(gateway->all->configuration, &run->offer, bytes, length, &run->refusal);
-    return run != NULL;
+    if (!run || run->is_described)
+        return false;
+    run->is_described = true;
+    run->is_refused =
+        !run_rewrite(gateway->all->configuration, &run->offer, bytes, length, &run->refusal);
+    return true;
 }
 
 /* false, for the caller to return. */
@@ -190,7 +194,8 @@ static void end_run(struct gateway *gateway, struct worker_run **place)
 }
 
 /* Its place is free before the gateway hears of its end, so a caller that has its result may send
- * the next call at once. */
+ * the next call at once. The link is in the middle of that event: capacity is told when it is not.
+ */
 static void on_told(void *user, struct link *link __attribute__((unused)), uint32_t channel,
                     const unsigned char *bytes, size_t length)
 {
@@ -200,7 +205,7 @@ static void on_told(void *user, struct link *link __attribute__((unused)), uint3
     if (!run || !run_event_decode(bytes, length, &event) || event.type != RUN_EVENT_ENDED)
         return;
     give_share_back(gateway->all, run);
-    tell_capacity(gateway->all);
+    gateway->all->capacity_due = true;
 }
 
 static void on_run_over(void *user, struct link *link __attribute__((unused)), uint32_t channel)
@@ -457,6 +462,10 @@ void gateways_settle(struct gateways *gateways)
 {
     uint64_t now = monotonic_us();
     uint64_t first = UINT64_MAX;
+    while (gateways->capacity_due) { /* a link that sends it may pass on another end */
+        gateways->capacity_due = false;
+        tell_capacity(gateways);
+    }
     look_for_absent(gateways, now);
     for (struct gateway *gateway = gateways->first, *next; gateway; gateway = next) {
         next = gateway->next;

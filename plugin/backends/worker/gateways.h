@@ -43,6 +43,7 @@ struct gateways {
     struct gateway *first;
     unsigned count;
     unsigned handshakes;
+    bool capacity_due; /* to be told */
     struct gateways_counts counts;
     uint64_t lines_second; /* about strangers, in that second */
     unsigned lines;

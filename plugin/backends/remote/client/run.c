@@ -119,7 +119,7 @@ static bool ask(struct run *run)
 
 static void place(struct run *run)
 {
-    while (run->stage == RUN_PLACING) {
+    while (run->stage == RUN_PLACING && !run->over) { /* its end may still wait for room */
         size_t usable;
         size_t connecting;
         workers_count(run->workers, &run->placing, &usable, &connecting);

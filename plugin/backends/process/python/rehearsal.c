@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,8 +30,10 @@ static const unsigned char code[] =
 
 static int told = -1; /* the original's pipe, in the child */
 
-static void become_child(int pipe)
+static void become_child(int pipe, pid_t original)
 {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != original)
+        _exit(1);
     told = fcntl(pipe, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
     if (told < 0 || close_range(STDERR_FILENO + 1, FIRST_OWN_FD - 1, 0) < 0)
         _exit(1);
@@ -41,10 +44,11 @@ bool rehearsal_begin(void)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return false;
+    pid_t original = getpid();
     PyOS_BeforeFork();
     pid_t pid = fork();
     if (pid == 0) {
-        become_child(ends[1]);
+        become_child(ends[1], original);
         return true;
     }
     PyOS_AfterFork_Parent();

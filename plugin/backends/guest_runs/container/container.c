@@ -97,9 +97,13 @@ void container_remove(struct container *container)
 {
     bool first = !container->removing;
     container->removing = true;
-    if (container->removed || container->creating ||
-        (!first && provider_of(container)->is_asking(container)))
+    if (container->removed || container->creating)
         return;
+    if (!first && provider_of(container)->is_asking(container)) {
+        container->deadline_us =
+            monotonic_us() + REMOVE_PAUSE_US; /* what it asks may be another thing */
+        return;
+    }
     container->deadline_us = 0;
     if (!provider_of(container)->remove(container))
         container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;

@@ -93,8 +93,9 @@ bool pod_state_read(const json_t *pod, struct pod_state *ret)
         return false;
     (void)object_name(json_object_get(labels, POD_LABEL_RUN), state.run, sizeof(state.run));
     state.deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-    object_text(json_object_get(json_object_get(pod, "spec"), "nodeName"), state.node,
-                sizeof(state.node));
+    /* One that is too long to tell two nodes apart is none. */
+    (void)object_name(json_object_get(json_object_get(pod, "spec"), "nodeName"), state.node,
+                      sizeof(state.node));
     copy_address(json_object_get(status, "podIP"), state.address);
     take_conditions(json_object_get(status, "conditions"), &state);
     take_containers(json_object_get(status, "containerStatuses"), &state);

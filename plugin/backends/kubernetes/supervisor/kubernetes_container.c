@@ -59,10 +59,15 @@ static void take_claimed(void *user)
     struct container *container = user;
     if (container->removing)
         return;
-    if (kubernetes_container(container)->claim)
+    if (!kubernetes_container(container)->claim) {
+        if (container->held)
+            pool_bound(container);
+    } else if (!container->stream.open || container->stream.waiting) {
+        container_fail(container, "the pod's guest has spoken uncalled, or its stream has ended");
+    } else {
+        container->held = false;
         network_check_call(container);
-    else if (container->held)
-        pool_bound(container);
+    }
 }
 
 /* Nothing is wrong with the cluster, or with our way to it. */
@@ -81,7 +86,8 @@ static bool is_of_this_pod(unsigned int problem)
 /* Where claims are refused, every pod that waits is made in vain. */
 static void note_refused_claim(const struct container *container, unsigned int problem)
 {
-    if (container->held && problem != API_PROBLEM_TAKEN && problem != API_PROBLEM_POD_GONE)
+    if (container->held && container->warm && problem != API_PROBLEM_TAKEN &&
+        problem != API_PROBLEM_POD_GONE)
         container->engine->no_claims_until_us = monotonic_us() + CLUSTER_NO_CLAIMS_US;
 }
 
@@ -187,6 +193,7 @@ struct container *kubernetes_container_claim(struct engine *cluster,
     };
     container_begin(&own->container, &cluster->environment->guests, cluster, job, NULL);
     (void)snprintf(own->container.name, sizeof(own->container.name), "%s", terms->name);
+    own->container.held = true; /* until its pod is bound */
     own->claim = claim_make(&order, &pod_events, &own->container);
     if (!own->claim) {
         container_free(&own->container);

@@ -161,10 +161,11 @@ bool network_check_take(struct container *container, const unsigned char *report
     return true;
 }
 
-/* A pod may have waited for its run for long. */
+/* A pod may have waited for its run for long. A try that proves nothing is no verdict. */
 static bool has_own_verdict(const struct kubernetes_container *own)
 {
-    return own->network_step == NETWORK_TRIED && monotonic_us() < own->network_until_us;
+    return own->network_step == NETWORK_TRIED && own->network.proof != NETWORK_NOT_PROVEN &&
+           monotonic_us() < own->network_until_us;
 }
 
 bool network_check_is_fresh(const struct container *container)
@@ -182,6 +183,8 @@ struct network_verdict network_check_verdict(const struct container *container)
         return own->network;
     if (known)
         return *known;
+    if (own->network_step == NETWORK_TRIED && own->network.proof == NETWORK_NOT_PROVEN)
+        return own->network; /* it says why */
     return (struct network_verdict){.proof = NETWORK_NOT_PROVEN, .why = "not tried"};
 }
 

@@ -100,8 +100,8 @@ void container_remove(struct container *container)
     if (container->removed || container->creating)
         return;
     if (!first && provider_of(container)->is_asking(container)) {
-        container->deadline_us =
-            monotonic_us() + REMOVE_PAUSE_US; /* what it asks may be another thing */
+        /* It may be asking for something else. */
+        container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
         return;
     }
     container->deadline_us = 0;

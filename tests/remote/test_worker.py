@@ -185,6 +185,30 @@ def test_runs_that_a_worker_cannot_do_are_refused_with_a_reason():
         tap.eventually(lambda: worker.metric("runs") == 0, "no run is left")
 
 
+def test_a_second_description_does_not_speak_for_the_first():
+    """The first one asks for no isolation. While its standard input is not whole, another comes that is as it should be, with a file that
+    never does. A worker that forgot its refusal then would run the first one, as itself."""
+    with tempfile.TemporaryDirectory() as place, a_worker() as worker, a_link(worker) as link:
+        mark = pathlib.Path(place) / "mark"
+        code = f"try:\n    open('{mark}', 'w')\nexcept OSError:\n    print('nowhere')\n"
+        fine, unconfined = workers.describe(code), workers.describe(code, isolation=0)
+
+        def describe_again():
+            description, never = link.next_channel(), link.next_channel()
+            attachments = struct.pack("<BIQ", workers.CONTENT, description, len(fine)) + struct.pack("<BIQ", workers.CONTENT, never, 1)
+            link.send(DATAGRAM, channel, struct.pack("<H", 2) + attachments + b"an order")
+            link.send_content(description, fine)
+
+        channel, answer = link.offer()
+        tap.equal(answer["verdict"], ACCEPTED, answer)
+        numbers = link.send_run(channel, unconfined, b"x", between=describe_again)
+        link.until(lambda: channel in link.ended, "the end of the run")
+        tap.equal((link.events[channel], bytes(link.streams[numbers["stdout"]]), mark.exists()), ([], b"", False), "nothing has begun")
+        tap.contains(worker.await_event("refused")["reason"], "without isolation")
+        # The control: the same program in a run that is as it should be.
+        tap.equal(link.run(code)["stdout"], b"nowhere\n")
+
+
 def test_paths_of_the_gateway_are_not_shown():
     with tempfile.TemporaryDirectory(dir=DIRECTORY.name) as other:
         os.chmod(other, 0o755)

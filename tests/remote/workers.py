@@ -357,8 +357,9 @@ class Link:
             content = content[len(piece):]
         self.say_end(channel, END)
 
-    def send_run(self, channel, description, stdin=b"", results=False, files=False):
-        """Hands a run over that was accepted; the numbers of its streams."""
+    def send_run(self, channel, description, stdin=b"", results=False, files=False, between=None):
+        """Hands a run over that was accepted; the numbers of its streams. between: what is done once it is described, before its standard
+        input is whole."""
         numbers = {name: self.next_channel() for name in ("description", "stdin", "stdout", "stderr", "results", "files")}
         nothing = (NOTHING, 0, 0)
         attachments = [
@@ -371,6 +372,8 @@ class Link:
         payload = struct.pack("<H", len(attachments)) + b"".join(struct.pack("<BIQ", *one) for one in attachments) + b"r"
         self.send(DATAGRAM, channel, payload)
         self.send_content(numbers["description"], description)
+        if between:
+            between()
         if stdin:
             self.send_content(numbers["stdin"], stdin)
         return numbers

@@ -67,6 +67,19 @@ class Stream:
         return head[0] & 15, bytes(byte ^ mask[at % 4] for at, byte in enumerate(self.file.read(length)))
 
 
+CONTAINER = ("spec", "containers", 0)  # of a pod
+
+
+def put(place, **members):
+    """A change of an object: these members there."""
+    def change(thing):
+        target = thing
+        for part in place:
+            target = target[part]
+        target.update(members)
+    return change
+
+
 class FakeServer:
     """plan: functions by ("POST", "pods"), ("GET", "list"), ("GET", "watch"), ("GET", "pod"), ("PATCH", "pod"), ("DELETE", "pod") or
     ("GET", "attach"), in a list of which each request takes the next: called with the handler, it answers by itself, or returns

@@ -52,8 +52,12 @@ class Pod:
                 raise Gone
             if opcode == 2 and payload[:1] == b"\0":
                 self.unread += payload[1:]
+                self.heard()
         taken, self.unread = self.unread[:length], self.unread[length:]
         return taken
+
+    def heard(self):
+        """Something has come."""
 
     def write(self, data):
         """As it is."""
@@ -121,24 +125,23 @@ class ScriptedPods(FakeServer):
     """program: what the guest of a run does once it has its message; before: what it does in the place of its report; tries: what comes of
     its tries of the network, {target: outcome}, None for no report."""
 
+    kind = Pod
+
     def __init__(self):
         super().__init__()
         self.program, self.before, self.tries = honest, Pod.report, lambda pod: CLOSED
         self.served = []
 
     def get_attach(self, handler, name, _query, _body):
-        pod = Pod(self, self.grant(handler), name.partition("/")[0])
+        pod = self.kind(self, self.grant(handler), name.partition("/")[0])
         pod.write(message(1, b""))
         with contextlib.suppress(Gone, OSError, EOFError, struct.error):
             pod.take_call()
             self.served.append(pod)
             self.before(pod)
             pod.told = guest.read_message(pod)
-            if pod.told and pod.told["trial"]:
-                pod.say("started")
-                pod.finish()
-            elif pod.told:
-                self.program(pod)
+            if pod.told:
+                self.take_message(pod)
         pod.close()
         pod.cut()
 
@@ -149,6 +152,13 @@ class ScriptedPods(FakeServer):
             if pod.name == name:
                 pod.cut()
         return answer
+
+    def take_message(self, pod):
+        if pod.told["trial"]:
+            pod.say("started")
+            pod.finish()
+        else:
+            self.program(pod)
 
     def programs(self):
         return [pod for pod in self.served if pod.told and not pod.told["trial"]]

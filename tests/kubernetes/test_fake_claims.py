@@ -6,20 +6,10 @@ import datetime
 
 import tap
 from fake_claims import FakeClaims, keeper, ready
-from fake_server import status
+from fake_server import CONTAINER, put, status
 from pod_driver import driver
 
 OWNER = "0123456789abcdef0123456789abcdef"
-CONTAINER = ("spec", "containers", 0)
-
-
-def put(place, **members):
-    def change(thing):
-        target = thing
-        for part in place:
-            target = target[part]
-        target.update(members)
-    return change
 
 
 def at(*changes):

@@ -9,13 +9,12 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from fake_pods import LABEL_RUN, LABEL_STATE, FakePods
 from fake_server import status
-from provider import OK, Host, Provider
+from provider import OK, Host
+from scripted_pods import IMAGE, provider
 
-IMAGE = "registry.example/run@sha256:" + "1" * 64
 REQUEST = {"language": "sh", "code": "echo yes"}
 SMALL = {**REQUEST, "memory_bytes": 128 << 20}  # whose pod is another one
 RIGHTS = ("sandbox.exec", "sandbox.exec.limits.extended", "sandbox.exec.env")
@@ -30,7 +29,6 @@ provider.use_policy(json.loads(sys.argv[1]))
 print(provider.invoke(json.loads(sys.argv[2]), Host(("sandbox.exec", "sandbox.exec.limits.extended")))[1]["status"])
 provider.reset()
 """
-provider = Provider()
 
 
 class Cluster(FakePods):

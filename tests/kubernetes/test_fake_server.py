@@ -8,7 +8,7 @@ import struct
 import subprocess
 
 import tap
-from fake_server import FakeServer, frame, message, status
+from fake_server import CONTAINER, FakeServer, frame, message, put, status
 from pod_driver import DRIVER, PATIENCE, driver
 
 
@@ -49,16 +49,6 @@ def test_a_pod_from_its_making_to_its_removal():
     tap.equal((deletion["gracePeriodSeconds"], deletion["preconditions"]), (0, {"uid": "uid-0"}), "removal")
 
 
-def put(place, **members):
-    def change(pod):
-        target = pod
-        for part in place:
-            target = target[part]
-        target.update(members)
-    return change
-
-
-CONTAINER = ("spec", "containers", 0)
 ALTERED = {
     "spec.volumes": put(("spec",), volumes=[{"name": "home", "hostPath": {"path": "/"}}]),
     "spec.hostNetwork": put(("spec",), hostNetwork=True),

@@ -98,6 +98,13 @@ void claim_fail(struct claim *claim, const struct api_fault *fault)
     claim->events->failed(claim->user, fault);
 }
 
+void claim_fail_memory(struct claim *claim)
+{
+    struct api_fault fault;
+    api_fault_set(&fault, API_PROBLEM_SILENT, "no memory to ask about the claim or its pod");
+    claim_fail(claim, &fault);
+}
+
 void claim_take_loss(struct claim *claim)
 {
     struct api_fault fault;

@@ -37,6 +37,7 @@ struct claim {
 /* claim.c */
 extern const struct pod_events claim_pod_events; /* of its pod, with the claim as user */
 void claim_fail(struct claim *claim, const struct api_fault *fault);
+void claim_fail_memory(struct claim *claim);
 /* Takes the server's word on it; it may fail the claim. */
 void claim_take(struct claim *claim, const json_t *object);
 void claim_take_loss(struct claim *claim);

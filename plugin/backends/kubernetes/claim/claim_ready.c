@@ -12,20 +12,13 @@
 
 static api_done take_sandbox, take_pod;
 
-static void fail_memory(struct claim *claim)
-{
-    struct api_fault fault;
-    api_fault_set(&fault, API_PROBLEM_SILENT, "no memory to ask about the claim's pod");
-    claim_fail(claim, &fault);
-}
-
 void claim_look(struct claim *claim)
 {
     char path[API_PATH_LIMIT];
     (void)snprintf(path, sizeof(path), "/apis/" SANDBOX_GROUP "/v1beta1/namespaces/%s/sandboxes/%s",
                    claim->server->name_space, claim->state.sandbox);
     if (!claim_ask(claim, "GET", path, NULL, 0, take_sandbox))
-        fail_memory(claim);
+        claim_fail_memory(claim);
 }
 
 static void ask_for_pod(struct claim *claim, uint64_t delay_ms)
@@ -34,7 +27,7 @@ static void ask_for_pod(struct claim *claim, uint64_t delay_ms)
     (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", claim->server->name_space,
                    claim->pod_name);
     if (!claim_ask(claim, "GET", path, NULL, delay_ms, take_pod))
-        fail_memory(claim);
+        claim_fail_memory(claim);
 }
 
 static void take_sandbox(void *user, const struct api_answer *answer)
@@ -92,7 +85,7 @@ static void adopt(struct claim *claim, json_t *config, const json_t *object,
     }
     claim->pod = pod_adopt(claim->pods, json_incref(taken), state, &claim_pod_events, claim);
     if (!claim->pod) {
-        fail_memory(claim);
+        claim_fail_memory(claim);
         return;
     }
     json_decref(claim->asked);

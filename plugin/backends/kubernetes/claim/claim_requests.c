@@ -48,13 +48,6 @@ bool claim_ask(struct claim *claim, const char *method, const char *path, const 
     return claim->call;
 }
 
-static void fail_memory(struct claim *claim)
-{
-    struct api_fault fault;
-    api_fault_set(&fault, API_PROBLEM_SILENT, "no memory to ask about the claim");
-    claim_fail(claim, &fault);
-}
-
 bool claim_request_creation(struct claim *claim)
 {
     char path[API_PATH_LIMIT];
@@ -102,7 +95,7 @@ static void go_on(struct claim *claim)
     if (claim->is_bound)
         claim_look(claim);
     else if (!watch(claim))
-        fail_memory(claim);
+        claim_fail_memory(claim);
 }
 
 /* What is not there, if not the namespace, is the definition of claims. */
@@ -164,7 +157,7 @@ static void take_line(void *user, const char *bytes, size_t length)
     if (!pod_watch_read(bytes, length, &change, &state, &object) || change == POD_CHANGE_OUTDATED ||
         change == POD_CHANGE_FAILED) {
         if (!look(claim, PAUSE_MS, take_look))
-            fail_memory(claim);
+            claim_fail_memory(claim);
     } else if (change == POD_CHANGE_DELETED) {
         claim_take_loss(claim);
     } else if (change == POD_CHANGE_THERE) {
@@ -192,7 +185,7 @@ static void take_end(void *user, const struct api_answer *answer)
                                 &fault);
         claim_fail(claim, &fault);
     } else if (!look(claim, is_good ? 0 : PAUSE_MS, take_look)) {
-        fail_memory(claim);
+        claim_fail_memory(claim);
     }
 }
 
@@ -218,7 +211,7 @@ static void take_look(void *user, const struct api_answer *answer)
                fault.problem == API_PROBLEM_UNAUTHORIZED) {
         claim_fail(claim, &fault);
     } else if (!look(claim, PAUSE_MS, take_look)) {
-        fail_memory(claim);
+        claim_fail_memory(claim);
     }
 }
 

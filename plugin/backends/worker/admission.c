@@ -85,7 +85,6 @@ void worker_admission_release(struct worker_admission *admission, const struct r
 {
     admission->runs--;
     admission->leaving++;
-    admission->memory_bytes -= share_of(offer);
     /* The time that people keep a session says nothing about the next run. */
     if (offer->is_session || offer->purpose != RUN_PURPOSE_PROGRAM)
         return;
@@ -94,9 +93,10 @@ void worker_admission_release(struct worker_admission *admission, const struct r
     admission->held_ms = mean == 0 ? 1 : mean;
 }
 
-void worker_admission_forget(struct worker_admission *admission)
+void worker_admission_forget(struct worker_admission *admission, const struct remote_offer *offer)
 {
     admission->leaving--;
+    admission->memory_bytes -= share_of(offer);
 }
 
 struct remote_capacity worker_admission_capacity(const struct worker_admission *admission)

@@ -35,7 +35,7 @@ struct worker_run {
     bool has_arrived;
     bool is_described;
     bool is_refused; /* by its description */
-    bool has_ended;  /* and has no share any more */
+    bool has_ended;  /* and has no place any more */
     struct error refusal;
     struct worker_run *next;
 };
@@ -172,7 +172,7 @@ static void on_arrived(void *user, struct link *link __attribute__((unused)), ui
     run_fds_close(fds);
 }
 
-static void give_share_back(struct gateways *all, struct worker_run *run)
+static void give_place_back(struct gateways *all, struct worker_run *run)
 {
     uint64_t held_ms = (monotonic_us() - run->since_us) / 1000;
     if (run->has_ended)
@@ -189,8 +189,8 @@ static void end_run(struct gateway *gateway, struct worker_run **place)
     struct gateways *all = gateway->all;
     CLEANUP_FREE struct worker_run *run = *place;
     *place = run->next;
-    give_share_back(all, run);
-    worker_admission_forget(all->admission);
+    give_place_back(all, run);
+    worker_admission_forget(all->admission, &run->offer);
 }
 
 /* Its place is free before the gateway hears of its end, so a caller that has its result may send
@@ -204,7 +204,7 @@ static void on_told(void *user, struct link *link __attribute__((unused)), uint3
     struct run_event event;
     if (!run || !run_event_decode(bytes, length, &event) || event.type != RUN_EVENT_ENDED)
         return;
-    give_share_back(gateway->all, run);
+    give_place_back(gateway->all, run);
     gateway->all->capacity_due = true;
 }
 

@@ -47,11 +47,12 @@ START_TEST(ended_runs_leave_in_their_time)
     struct remote_answer busy = worker_admission_judge(&admission, &offer);
     ck_assert_uint_eq(busy.verdict, REMOTE_BUSY);
     ck_assert_str_eq(busy.reason, "gateways have not taken the ends of 66 runs yet");
-    worker_admission_forget(&admission);
+    worker_admission_forget(&admission, &offer);
     ck_assert_uint_eq(verdict(&admission, &offer), REMOTE_ACCEPTED);
 }
 END_TEST
 
+/* Files that have not been taken are memory still. */
 START_TEST(memory_is_summed)
 {
     struct worker_admission admission = {.max_runs = 100, .memory_total_bytes = 100 * MIB};
@@ -64,6 +65,13 @@ START_TEST(memory_is_summed)
     worker_admission_release(&admission, &most, 1);
     worker_admission_release(&admission, &rest, 1);
     ck_assert_uint_eq(admission.runs, 0);
+    ck_assert_uint_eq(worker_admission_capacity(&admission).memory_free_bytes, 0);
+    ck_assert_uint_eq(verdict(&admission, &most), REMOTE_BUSY);
+    worker_admission_forget(&admission, &most);
+    ck_assert_uint_eq(verdict(&admission, &most), REMOTE_ACCEPTED);
+    worker_admission_release(&admission, &most, 1);
+    worker_admission_forget(&admission, &most);
+    worker_admission_forget(&admission, &rest);
     ck_assert_uint_eq(worker_admission_capacity(&admission).memory_free_bytes, 100 * MIB);
 }
 END_TEST
@@ -93,6 +101,7 @@ START_TEST(sweep_needs_no_memory)
     ck_assert_uint_eq(verdict(&admission, &sweep), REMOTE_ACCEPTED);
     ck_assert_uint_eq(admission.memory_bytes, 0);
     worker_admission_release(&admission, &sweep, 1);
+    worker_admission_forget(&admission, &sweep);
     ck_assert_uint_eq(admission.memory_bytes, 0);
 }
 END_TEST

@@ -81,7 +81,7 @@ def test_a_pod_that_speaks_uncalled_gets_no_run():
             tap.equal((output["status"], output["stdout"]), ("error", ""), output)
             tap.equal((came, len(fake.programs())), ([], served), "nothing of the run has come")
             if granted:
-                tap.contains(output["error"]["message"], "spoken uncalled")
+                tap.contains(output["error"]["message"], "before it was called")
 
 
 def test_a_stream_that_ends_before_the_claim_is_granted_ends_no_backend():

@@ -18,7 +18,7 @@
 #include "guest/messages/guest_output.h"
 #include "guest/messages/guest_protocol.h"
 
-/* So that a first packet that is lost is sent again within it. */
+/* Long enough for a lost first packet to be sent again. */
 #define TRY_MS          2000
 #define PORT_OF_DNS     53
 #define PORT_OF_WEB     80
@@ -29,13 +29,13 @@ struct attempt {
     const char *name;
     bool is_datagram;
     struct sockaddr_storage address;
-    socklen_t length; /* 0: where that would be is not known, and it is in no report */
+    socklen_t length; /* 0: its address is not known, and the report does not name it */
     int fd;           /* -1: it is over */
     bool is_answered;
     int error_number; /* 0 and not answered: nothing has come */
 };
 
-/* For an answer of any kind: does "kubernetes.default.svc.cluster.local" have an address? */
+/* A query for the address of "kubernetes.default.svc.cluster.local"; any answer counts. */
 static const char question[] = "\x43\x45\x01\0\0\x01\0\0\0\0\0\0"
                                "\x0akubernetes\x07"
                                "default\x03svc\x07"
@@ -115,7 +115,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* false: none is under way any more, or their time is over. */
+/* false: all have an outcome, or the time is over. */
 static bool await_answers(struct attempt *attempts, size_t count, int64_t until_ms)
 {
     struct pollfd ready[GUEST_TRIES_MOST];
@@ -136,7 +136,7 @@ static bool await_answers(struct attempt *attempts, size_t count, int64_t until_
     return true;
 }
 
-/* By which the guest shows that it can connect at all. -1: it cannot. */
+/* The control: shows that the guest can connect at all. -1: it cannot. */
 static int open_listener(struct attempt *control)
 {
     set_address(control, "127.0.0.1", 0);
@@ -175,7 +175,7 @@ static uint16_t port_of(const char *text)
 
 void network_try(const char *peer)
 {
-    /* The kubelet's words, in every container: nothing of an image takes their place. */
+    /* The kubelet sets these variables in every container; an image cannot replace them. */
     const char *server = getenv("KUBERNETES_SERVICE_HOST");
     const char *port = getenv("KUBERNETES_SERVICE_PORT");
     enum { CONTROL, SERVER, DNS, DNS_DATAGRAM, METADATA, POD, TRIES };

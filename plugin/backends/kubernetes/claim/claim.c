@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the life of a claim, and what the server's words mean for it: see claim.h. Runs in the
+/* Owns the life of a claim, and the effect of the server's events on it: see claim.h. Runs in the
  * kubernetes backend. */
 #include <stdlib.h>
 #include <string.h>
@@ -163,8 +163,8 @@ bool claim_bind(struct claim *claim)
            pod_bind(claim->pod, patch, TAKE_POINTER(bound));
 }
 
-/* Its pod's node confirms the end of a program that may live. Without its claim the pod is not made
- * anew, but for a moment. */
+/* If the program may be alive, the pod's node has to confirm its end. Once the claim is deleted,
+ * the controller makes the pod anew for a moment at most. */
 void claim_take_removal(struct claim *claim, const struct api_fault *fault)
 {
     bool waits_for_node = claim->pod && !claim->is_dead;

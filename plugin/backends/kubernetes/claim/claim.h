@@ -3,9 +3,9 @@
  * A pod of a warm pool of agent-sandbox, from the claim that asks for one to the claim's removal:
  *   claim -> bound -> its sandbox is ours -> its pod, read back -> ready -> (attach) -> bind
  *   -> end -> remove
- * The controller gives the claim a sandbox; whose a pod is follows from the uids of both alone. The
- * bind, after the attach, proves that the stream is that pod's. Then it is a pod as others are
- * (pod/pods.h). Runs in the kubernetes backend, single-threaded; no function here waits.
+ * The controller gives the claim a sandbox. Only the uids of both show whose pod it is. The
+ * bind, after the attach, proves that the stream is that pod's. From then on it is handled as any
+ * pod (pod/pods.h). Runs in the kubernetes backend, single-threaded; no function here waits.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ struct claim_order {
     const struct api_server *server;
     struct pods *pods;
     struct claim_terms terms; /* borrowed by claim_make() alone */
-    json_t *pod; /* as a pod of our own would be, without a deadline: claim_expect_pod(); taken */
+    json_t *pod; /* the configuration of a pod of our own, without a deadline: claim_expect_pod();
+                    taken */
     uint64_t life_s; /* how long the run may use the pod, from its bind on */
 };
 
@@ -34,10 +35,10 @@ struct claim_order {
  * unless it is removed. NULL when out of memory. */
 struct claim *claim_make(const struct claim_order *order, const struct pod_events *events,
                          void *user);
-/* Its stream is attached: makes the pod the run's, if it is the pod that was read. false when out
- * of memory. */
+/* Call it when the stream is attached: binds the pod to the run, if it is the pod that was read.
+ * false when out of memory. */
 bool claim_bind(struct claim *claim);
-/* As pod_remove(): the claim is deleted, and with it what the controller has made for it. */
+/* As pod_remove(): deletes the claim, and with it the objects that the controller made for it. */
 bool claim_remove(struct claim *claim, bool is_dead);
 /* Without a request. NULL is fine. */
 void claim_free(struct claim *claim);
@@ -49,6 +50,6 @@ bool claim_is_asking(const struct claim *claim);
 const char *claim_reason(const struct claim *claim);
 void claim_explain_wait(const struct claim *claim, struct api_fault *ret);
 
-/* The claims of gateways that have certainly ended, as pods_sweep_start(). */
+/* Deletes the claims of gateways that have certainly ended, as pods_sweep_start(). */
 struct pods_sweep *claims_sweep_start(struct pods *pods, const struct api_server *server,
                                       pods_swept *done, void *user);

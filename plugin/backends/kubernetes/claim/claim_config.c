@@ -32,7 +32,7 @@ json_t *claim_write(const struct claim_terms *terms)
                      lifecycle(terms->latest_s));
 }
 
-/* Each member of one, down to its texts; the other may have more. */
+/* Whether the second has each member of the first, with equal values; it may have more. */
 static bool has_all(json_t *asked, const json_t *made)
 {
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what a pod of an operator's template may have otherwise than a pod of our own: see
+/* Owns the permitted differences between a pod of an operator's template and a pod of our own: see
  * claim_config.h. Runs in the kubernetes backend. */
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "backends/kubernetes/claim/claim_config.h"
 #include "base/cleanup.h"
 
-/* Whoever removes such a pod, its end is confirmed by its node: without a grace the API would
- * forget it while its processes go on. */
+/* The controller may remove such a pod too, and its node must confirm the end. Without a grace
+ * period the API forgets a pod while its processes go on. */
 #define TEMPLATE_GRACE_S 1
 
 static json_t *container_of(const json_t *pod)
@@ -53,8 +53,8 @@ static bool has_known_names(json_t *list)
     return true;
 }
 
-/* The memory is the run's own. How many processors and how much of its node's disk a pod of theirs
- * has is the operator's choice, but there must be a limit. */
+/* The limit of memory must be the run's. The operator chooses those of processors and of the node's
+ * disk, but both must be there. */
 static bool are_fit_resources(const json_t *asked, json_t *made)
 {
     json_t *limits = json_object_get(made, "limits");
@@ -73,7 +73,7 @@ static bool are_fit_resources(const json_t *asked, json_t *made)
            has_known_names(limits) && has_known_names(json_object_get(made, "requests"));
 }
 
-/* The size in a volume with that text in place of its own. */
+/* Compares the volumes apart from their size. */
 static bool is_same_volume(const json_t *asked, const json_t *made)
 {
     json_auto_t *copy = json_deep_copy(made);

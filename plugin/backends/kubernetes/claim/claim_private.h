@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inner to a claim: its state, and what the files of it offer each other. claim.c has the claim's
- * life, claim_requests.c the requests and the watch, claim_ready.c what follows once it is bound.
- */
+/* Private to the files of a claim: its state, and their functions for each other. claim.c has the
+ * claim's life, claim_requests.c the requests and the watch, claim_ready.c the steps after it is
+ * bound. */
 #pragma once
 
 #include "backends/kubernetes/claim/claim.h"
@@ -31,17 +31,18 @@ struct claim {
     bool has_failed;
     bool is_removing;
     bool is_dead;
-    struct api_fault not_removed; /* why the claim is not; NONE: it is, or nobody has asked yet */
+    struct api_fault not_removed; /* why the claim was not deleted; NONE: it was, or that was not
+                                     requested yet */
 };
 
 /* claim.c */
 extern const struct pod_events claim_pod_events; /* of its pod, with the claim as user */
 void claim_fail(struct claim *claim, const struct api_fault *fault);
 void claim_fail_memory(struct claim *claim);
-/* Takes the server's word on it; it may fail the claim. */
+/* Takes a state from the server; it may fail the claim. */
 void claim_take(struct claim *claim, const json_t *object);
 void claim_take_loss(struct claim *claim);
-/* The claim is deleted, or, with the fault, is not: on to its pod. */
+/* The claim was deleted, or could not be, with the fault. The pod is next. */
 void claim_take_removal(struct claim *claim, const struct api_fault *fault);
 
 /* claim_requests.c; false when out of memory */
@@ -51,5 +52,5 @@ bool claim_request_creation(struct claim *claim);
 bool claim_request_removal(struct claim *claim);
 
 /* claim_ready.c */
-/* It is bound: whose is the sandbox, and is the pod as it must be? */
+/* Call it when the claim is bound: reads the sandbox and the pod, and checks both. */
 void claim_look(struct claim *claim);

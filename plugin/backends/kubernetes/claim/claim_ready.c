@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the way from a claim that is bound to its pod: see claim.h. Runs in the kubernetes backend.
- */
+/* Owns the steps from a bound claim to its pod: see claim.h. Runs in the kubernetes backend. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +48,7 @@ static void take_sandbox(void *user, const struct api_answer *answer)
     }
 }
 
-/* How the pod must stay. NULL: it is not as it must be, and the claim has failed. */
+/* The configuration that the pod must keep. NULL: the pod is not fit, and the claim has failed. */
 static json_t *judge_pod(struct claim *claim, const json_t *pod)
 {
     char field[100] = "";
@@ -93,7 +92,7 @@ static void adopt(struct claim *claim, json_t *config, const json_t *object,
     claim->events->ready(claim->user);
 }
 
-/* A claim can be bound to a pod that does not run yet, or not any more. */
+/* A claim may be bound to a pod that does not run yet, or no longer. */
 static void take_state(struct claim *claim, const json_t *object, const struct pod_state *state)
 {
     struct api_fault fault;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the requests about a claim, and the watch that tells when it is bound: see claim.h. Runs in
- * the kubernetes backend. */
+/* Owns the requests about a claim, and the watch that reports when it is bound: see claim.h. Runs
+ * in the kubernetes backend. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define STATUS_NOT_FOUND 404
 #define STATUS_CONFLICT  409
 #define STATUS_OUTDATED  410
-/* The server ends the watch then. A connection that has died unseen is met soon after. */
+/* The server ends the watch after this time; soon after it a dead connection is noticed. */
 #define WATCH_TIME_S   60
 #define WATCH_LIMIT_MS 75000
 #define PAUSE_MS       200 /* before the next try */
@@ -87,7 +87,7 @@ static bool watch(struct claim *claim)
     return claim->call;
 }
 
-/* Bound: on to its pod. Neither bound nor failed: it is watched. */
+/* If the claim is bound, its pod is next. If it is neither bound nor failed, it is watched. */
 static void go_on(struct claim *claim)
 {
     if (claim->has_failed || claim->is_removing)
@@ -98,7 +98,7 @@ static void go_on(struct claim *claim)
         claim_fail_memory(claim);
 }
 
-/* What is not there, if not the namespace, is the definition of claims. */
+/* If the namespace is there, the definition of claims is missing. */
 static void explain_creation(const struct api_answer *answer, struct api_fault *fault)
 {
     if (answer->fault.problem == API_PROBLEM_NONE && answer->status == STATUS_NOT_FOUND &&
@@ -127,7 +127,7 @@ static void end_creation(struct claim *claim, const struct api_answer *answer)
     }
 }
 
-/* A name of ours is drawn by lot: a claim that has it already was made by this request, whose first
+/* Names are random, so a claim that has the name already was made by this request, and the first
  * answer was lost. */
 static void take_created(void *user, const struct api_answer *answer)
 {
@@ -146,8 +146,8 @@ static void take_found(void *user, const struct api_answer *answer)
     end_creation(claim, answer);
 }
 
-/* Nothing of a watch counts behind a line that is none, and behind the word that it is outdated:
- * the claim itself is looked at. */
+/* After an invalid line, and after the event that the watch is outdated, the rest of the watch is
+ * ignored, and the claim is read again. */
 static void take_line(void *user, const char *bytes, size_t length)
 {
     struct claim *claim = user;
@@ -167,8 +167,8 @@ static void take_line(void *user, const char *bytes, size_t length)
     }
 }
 
-/* The server ends each watch after a while, and anybody can cut one. What is wrong with us is told;
- * what is wrong with the server passes, or the run's time does. */
+/* The server ends each watch after a while, and a connection may be cut. A problem on our side
+ * fails the claim; a problem of the server is expected to pass within the run's time. */
 static void take_end(void *user, const struct api_answer *answer)
 {
     struct claim *claim = user;
@@ -189,7 +189,7 @@ static void take_end(void *user, const struct api_answer *answer)
     }
 }
 
-/* It is gone, or its name is another's. */
+/* The claim is gone, or its name belongs to another claim. */
 static bool is_away(const struct api_answer *answer)
 {
     return answer->fault.problem == API_PROBLEM_NONE &&

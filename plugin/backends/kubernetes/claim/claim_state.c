@@ -9,7 +9,7 @@
 #include "backends/kubernetes/pod/object_text.h"
 #include "base/cleanup.h"
 
-/* Where the controller has given a pod another name than its sandbox's. */
+/* The annotation with the pod's name, if that is not the sandbox's. */
 #define POD_NAME_ANNOTATION SANDBOX_GROUP "/pod-name"
 
 int64_t claim_time_read(const char *text)
@@ -20,7 +20,7 @@ int64_t claim_time_read(const char *text)
     return time > 0 ? time : 0;
 }
 
-/* What the controller does not try again, or not before somebody has changed something. */
+/* The controller does not try again after these, or only after a change of its objects. */
 static bool is_final(const char *reason)
 {
     static const char *const reasons[] = {
@@ -101,7 +101,7 @@ void claim_state_explain(const struct claim_state *state, const char *pool, stru
                       "no controller has answered the claim of the warm pool %.63s", pool);
 }
 
-/* Is it kept by that object (its controller)? group: of any version. */
+/* Whether that object is its controller. group: in any version. */
 static bool is_kept_by(const json_t *object, const char *group, const char *kind, const char *uid)
 {
     const json_t *list = json_object_get(json_object_get(object, "metadata"), "ownerReferences");

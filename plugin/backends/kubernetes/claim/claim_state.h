@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an API server says of a claim of agent-sandbox (SandboxClaim, extensions.agents.x-k8s.io
- * /v1beta1), and of the sandbox that it has got: whose is it, and which pod is its? Pure code. Runs
+ * /v1beta1), and of its sandbox: the owner, and the name of the pod. Pure code. Runs
  * in the kubernetes backend.
  */
 #pragma once
@@ -34,16 +34,16 @@ struct claim_state {
     char message[POD_MESSAGE_LIMIT + 1]; /* the same; printable */
 };
 
-/* false and *ret untouched: it is no claim. */
+/* false: it is no claim, and *ret is untouched. */
 bool claim_state_read(const json_t *claim, struct claim_state *ret);
-/* Why a claim that is not bound is not. */
+/* The reason why a claim is not bound. */
 void claim_state_explain(const struct claim_state *state, const char *pool, struct api_fault *ret);
 
-/* The sandbox that such a claim has got: *ret_uid, and the name of its pod. false: it is another's,
- * or none. */
+/* Reads the claim's sandbox: *ret_uid, and the name of its pod. false: it is not that claim's, or
+ * no sandbox. */
 bool claim_sandbox_read(const json_t *sandbox, const char *claim_uid,
                         char ret_uid[POD_VERSION_LIMIT + 1], char ret_pod[POD_NAME_LIMIT + 1]);
-/* Is that sandbox what keeps the pod? */
+/* Whether that sandbox is the pod's controller. */
 bool claim_pod_is_of(const json_t *pod, const char *sandbox_uid);
 /* The Unix time in such a text ("2026-11-29T00:15:52Z", RFC 3339 as the API server writes it); 0:
  * it is none. */

@@ -150,7 +150,7 @@ static void explain_claim(const struct pod *pod, const struct api_answer *answer
         api_fault_set(fault, API_PROBLEM_TAKEN, "the pod %s is already taken", pod->name);
 }
 
-/* state: an end in it is told with the watch's word of the same version. */
+/* state: an end in it is reported by the watch's event of the same version. */
 static void keep_claim(struct pod *pod, const struct pod_state *state)
 {
     json_decref(pod->config);

@@ -10,7 +10,7 @@
 
 #define STATUS_GONE 410
 
-/* It is tried from inside of another pod, which reads it as an address or as none. */
+/* Another pod tries this address; a text that is no address is left out. */
 static void copy_address(const json_t *text, char ret[POD_ADDRESS_LIMIT + 1])
 {
     const char *value = json_string_value(text);
@@ -93,7 +93,7 @@ bool pod_state_read(const json_t *pod, struct pod_state *ret)
         return false;
     (void)object_name(json_object_get(labels, POD_LABEL_RUN), state.run, sizeof(state.run));
     state.deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-    /* One that is too long to tell two nodes apart is none. */
+    /* A name that would be cut could mean two nodes. */
     (void)object_name(json_object_get(json_object_get(pod, "spec"), "nodeName"), state.node,
                       sizeof(state.node));
     copy_address(json_object_get(status, "podIP"), state.address);

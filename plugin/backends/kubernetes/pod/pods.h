@@ -54,8 +54,8 @@ void pods_free(struct pods *pods);
  * memory. */
 struct pod *pod_make(struct pods *pods, json_t *config, const struct pod_events *events,
                      void *user);
-/* One that somebody else has made and that runs, with what the server has said of it. config
- * (taken): how it must stay. Nobody tells of it until it is bound. NULL when out of memory. */
+/* A running pod that others made, in the state that the server has reported. config (taken): how it
+ * must stay. Nobody tells of it until it is bound. NULL when out of memory. */
 struct pod *pod_adopt(struct pods *pods, json_t *config, const struct pod_state *state,
                       const struct pod_events *events, void *user);
 /* Binds it to a run by that PATCH, which gives it the label of the owner; bound (taken): how it is

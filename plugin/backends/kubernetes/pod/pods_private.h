@@ -45,7 +45,7 @@ struct pod {
     unsigned int looks; /* at one that is being removed */
     unsigned int round; /* of the list before which it was made */
     bool is_listed;
-    bool is_unbound;  /* of somebody else, and without our labels still */
+    bool is_unbound;  /* made by others, and without our labels so far */
     uint64_t made_us; /* when its making was asked for: no later than the pod's start */
 };
 

@@ -52,8 +52,8 @@ static void take_ready(void *user)
         container_fail(container, "attach to the pod");
 }
 
-/* One that waits in our pool is the run's from now on. Of a pool of agent-sandbox, the stream is
- * that pod's for certain, and the kubelet ends it in time. */
+/* A pod of our own pool belongs to the run from now on. For one of agent-sandbox's, it is certain
+ * now that the stream is that pod's, and that the kubelet ends it in time. */
 static void take_claimed(void *user)
 {
     struct container *container = user;
@@ -63,14 +63,15 @@ static void take_claimed(void *user)
         if (container->held)
             pool_bound(container);
     } else if (!container->stream.open || container->stream.waiting) {
-        container_fail(container, "the pod's guest has spoken uncalled, or its stream has ended");
+        container_fail(container,
+                       "the pod's guest sent data before it was called, or its stream has ended");
     } else {
         container->held = false;
         network_check_call(container);
     }
 }
 
-/* Nothing is wrong with the cluster, or with our way to it. */
+/* Problems of this pod alone, not of the cluster or the connection. */
 static bool is_of_this_pod(unsigned int problem)
 {
     static const enum api_problem problems[] = {
@@ -83,7 +84,7 @@ static bool is_of_this_pod(unsigned int problem)
     return false;
 }
 
-/* Where claims are refused, every pod that waits is made in vain. */
+/* If claims are refused, waiting pods are of no use. */
 static void note_refused_claim(const struct container *container, unsigned int problem)
 {
     if (container->held && container->warm && problem != API_PROBLEM_TAKEN &&
@@ -203,8 +204,8 @@ struct container *kubernetes_container_claim(struct engine *cluster,
     return &own->container;
 }
 
-/* Its pod has started by itself, and its guest waits to be called: one of a warm pool, until it is
- * bound to its run. */
+/* The pod has started already, and its guest waits to be called. The guest of a claimed pod is
+ * called when the pod is bound to the run. */
 void kubernetes_container_start(struct container *container)
 {
     struct claim *claim = kubernetes_container(container)->claim;
@@ -231,8 +232,8 @@ void kubernetes_container_stop_asking(struct container *container)
     (void)container;
 }
 
-/* Before its guest gets anything of the message, and after it has reported the end, no program is
- * there. */
+/* No program exists before the guest gets a byte of the message, and after it has reported the end.
+ */
 bool kubernetes_container_remove(struct container *container)
 {
     bool is_dead = container->end.reported || container->stream.sender.total == 0;
@@ -240,7 +241,8 @@ bool kubernetes_container_remove(struct container *container)
     return own->claim ? claim_remove(own->claim, is_dead) : pod_remove(own->pod, is_dead);
 }
 
-/* One that somebody removes ends soon; of another one's network too little may be known by now. */
+/* A pod that is being deleted ends soon. Of another one, the verdict about its network may be too
+ * old. */
 bool kubernetes_container_is_current(const struct container *container)
 {
     const struct pod *pod =

@@ -33,15 +33,15 @@ struct kubernetes_container *kubernetes_container(struct container *container);
  * of memory. */
 struct container *kubernetes_container_make(struct engine *cluster, json_t *config,
                                             struct container_job *job, struct warm_pool *warm_pool);
-/* Begins to claim one of a warm pool, with such a configuration (taken). NULL when out of memory.
+/* Begins to claim a pod of a warm pool, with such a configuration (taken). NULL when out of memory.
  */
 struct container *kubernetes_container_claim(struct engine *cluster,
                                              const struct claim_terms *terms, json_t *config,
                                              uint64_t life_s, struct container_job *job);
 /* Its pod; NULL: its claim has none yet. */
 const struct pod *kubernetes_container_pod(const struct kubernetes_container *container);
-/* What it waits for before its stream is attached: a word, "" where none is known, and a fault for
- * whoever waits no longer. */
+/* The reason why its stream is not attached yet: a word, "" if none is known, and a fault for a run
+ * that gives up waiting. */
 const char *kubernetes_container_reason(const struct kubernetes_container *container);
 void kubernetes_container_explain_wait(const struct kubernetes_container *container,
                                        struct api_fault *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns how a run gets a pod that waits: it is claimed, and gets nothing of the run before the API
- * server has granted that. And how those that wait give way to runs. Runs in the kubernetes
- * backend.
+ * Owns the way of a run to a waiting pod, and the removal of waiting pods in favor of runs. A pod
+ * is claimed, and gets nothing of the run before the API server has granted the claim. Runs in the
+ * kubernetes backend.
  */
 #include <time.h>
 
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 
 #define CLAIMS_LIMIT 2 /* for one run: then it gets a pod of its own */
-/* A claim that has cost a run so long, and was in vain, costs no further one. */
+/* After a failed claim that took this long, runs use no waiting pod for a while. */
 #define CLAIM_SLOW_US (UINT64_C(4) * 1000000)
 
 static bool has_claims(const struct engine *cluster)
@@ -30,8 +30,8 @@ struct container *kubernetes_pool_make(struct guest_environment *environment,
     return config ? kubernetes_container_make(warm_pool->engine, config, NULL, warm_pool) : NULL;
 }
 
-/* NULL: there is none. One that waits has no place for cells. A policy that names a pool of
- * agent-sandbox has none here. */
+/* NULL: there is none. A waiting pod cannot serve a session, and a policy that names a pool of
+ * agent-sandbox has no pool here. */
 static struct container *take_waiting(struct run *run)
 {
     if (kubernetes_run(run)->options.warm_pool[0] != '\0' || run->job.session ||
@@ -74,8 +74,7 @@ void kubernetes_run_get_container(struct run *run)
         container_fail(run->container, "claim the pod");
 }
 
-/* A run goes before a pod that waits for one: where the quota is used up, such a pod is removed
- * first. */
+/* If the quota is used up, a waiting pod is removed first, because runs have precedence. */
 bool kubernetes_run_begin_anew(struct run *run, const struct engine_fault *fault)
 {
     struct container *waiting =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the try of the network from inside of pods, and its verdicts: see network_check.h. Runs in
- * the kubernetes backend. */
+/* Owns the network tries from inside of pods, and their verdicts: see network_check.h. Runs in the
+ * kubernetes backend. */
 #include "backends/kubernetes/supervisor/network_check.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const struct network_verdict *find_verdict(const struct container *contai
     return NULL;
 }
 
-/* In the place of that node's, or else of the one that ends first. */
+/* Replaces that node's verdict, or else the one that expires first. */
 static void keep_verdict(const struct container *container, const struct network_verdict *verdict)
 {
     struct network_checks *checks = checks_of(container);
@@ -121,7 +121,7 @@ void network_check_go_on(struct engine *cluster)
         call_for_try(&own->container);
 }
 
-/* That is no verdict about the node: the next one tries again. */
+/* This is no verdict about the node, so the next pod tries again. */
 void network_check_give_up(struct engine *cluster, const char *why)
 {
     struct kubernetes_container *own;
@@ -134,7 +134,7 @@ void network_check_give_up(struct engine *cluster, const char *why)
     }
 }
 
-/* A pod that has gone answers nobody, whatever the network is like. */
+/* A pod that has ended does not answer, even if the network is open. */
 static void judge(const struct network_peer *peer, const unsigned char *report, size_t length,
                   struct network_verdict *ret)
 {
@@ -161,7 +161,7 @@ bool network_check_take(struct container *container, const unsigned char *report
     return true;
 }
 
-/* A pod may have waited for its run for long. A try that proves nothing is no verdict. */
+/* A pod may have waited for a long time. A try that proves nothing is no verdict. */
 static bool has_own_verdict(const struct kubernetes_container *own)
 {
     return own->network_step == NETWORK_TRIED && own->network.proof != NETWORK_NOT_PROVEN &&
@@ -188,7 +188,7 @@ struct network_verdict network_check_verdict(const struct container *container)
     return (struct network_verdict){.proof = NETWORK_NOT_PROVEN, .why = "not tried"};
 }
 
-/* The pod of one that waits for the other pod, or tries it; NULL: nobody does. */
+/* A pod that waits for the other pod, or tries it; NULL: there is none. */
 static const struct pod *find_user(const struct engine *cluster)
 {
     const struct container *container = cluster->environment->guests.containers;

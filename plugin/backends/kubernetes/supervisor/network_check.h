@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the cluster keeps the network away from the pods of runs, as a run's own guest has tried
- * it: ahead of its message, and so of its program. A trial tries it, and a run that must have the
- * layer, on a node of which nothing fresh is known. What is reached must exist, so another pod is
- * made for a try (network_peer.c); it waits, refuses connections, and goes when nobody tries it
- * any more. Runs in the kubernetes backend, single-threaded; no function here waits.
+ * Whether the cluster keeps the network away from the pods of runs. A run's own guest tries it
+ * before it gets its message, so before the program. Trials do so, and runs that require the layer
+ * on a node without a fresh verdict. A target must exist to be reached, so another pod is made for
+ * the try (network_peer.c). It refuses connections, and is removed after the last try. Runs in the
+ * kubernetes backend, single-threaded; no function here waits.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "backends/kubernetes/pod/pod_state.h"
 
 #define NETWORK_NODES_MOST 64
-/* A policy may be taken away, and a node's network plugin may end: no verdict holds for long. */
+/* A policy may be deleted, and a node's network plugin may stop, so a verdict expires. */
 #define NETWORK_VERDICT_US (UINT64_C(300) * 1000000)
 #define NETWORK_WHY_SIZE   120
 
@@ -48,7 +48,7 @@ struct network_peer {
 struct network_checks {
     struct network_node nodes[NETWORK_NODES_MOST];
     struct network_peer peer;
-    bool is_required; /* a run had to have the layer: those that wait for one are tried as well */
+    bool is_required; /* a run has required the layer, so waiting pods try too */
 };
 
 /* Of one container. */
@@ -59,27 +59,28 @@ enum network_step {
     NETWORK_TRIED, /* there is a verdict */
 };
 
-/* Its pod's stream is attached: calls its guest, at once or when the other pod is there. */
+/* Call it when the stream is attached: calls the guest, at once or when the other pod is ready. */
 void network_check_call(struct container *container);
 /* See struct guest_provider: the guest's report. */
 bool network_check_take(struct container *container, const unsigned char *report, size_t length);
-/* What is known of the network of that container, by its own try or by a fresh one on its node. */
+/* The verdict about the network of that container, by its own try or by a fresh one on its node. */
 struct network_verdict network_check_verdict(const struct container *container);
-/* Whether a run can take one that waits: where the layer is required, only while something is known
- * of its network. */
+/* Whether a run can take that waiting container. If the layer is required, it needs a fresh
+ * verdict. */
 bool network_check_is_fresh(const struct container *container);
-/* See struct guest_provider: makes the other pods that are waited for, and removes the others. */
+/* See struct guest_provider: makes the other pods that containers wait for, and removes those of no
+ * use. */
 void network_check_handle(struct guest_environment *environment);
 bool network_check_is_busy(const struct guest_environment *environment);
 
-/* For network_peer.c: those who wait for the other pod can go on; or there is none, by that reason.
- */
+/* For network_peer.c: the containers that wait for the other pod can go on, or there is none, for
+ * that reason. */
 void network_check_go_on(struct engine *cluster);
 void network_check_give_up(struct engine *cluster, const char *why);
 
 /* network_peer.c */
-/* Begins to make it, as that pod's configuration is but for the size and what names it. false when
- * out of memory. */
+/* Begins to make it, with that pod's configuration except the size and the names. false when out of
+ * memory. */
 bool network_peer_make(struct engine *cluster, const json_t *like);
 void network_peer_remove(struct engine *cluster);
 /* Gives up on one that does not come. */

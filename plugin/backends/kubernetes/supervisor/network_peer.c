@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the pod that others try to reach: see network_check.h. Its guest waits to be called, which
- * nobody does: its kernel refuses each connection, and a refusal is an answer. Runs in the
- * kubernetes backend. */
+/* Owns the pod that others try to reach: see network_check.h. Its guest is never called. The kernel
+ * refuses each connection, and a refusal is an answer. Runs in the kubernetes backend. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #define PEER_MEMORY         UINT64_C(128000000)
 #define NO_RUN              "00000000000000000000000000000000" /* as a trial is of none */
 
-/* A report has room for few words: it is known that this is about a pod. */
+/* The prefix is dropped, because a report has little room. */
 static void give_up(struct engine *cluster, const char *why)
 {
     static const char known[] = "the pod does not start: ";

@@ -13,11 +13,14 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import ordinary_user
 import tap
-from modes import ALL_THE_TIME, Provider, gateway, long_time, merged, run_but, sleeps
+from modes import ALL_THE_TIME, LONG, Provider, gateway, long_time, merged, run_but, sleeps
 from packages.package_sets import Place, ask, build, make_source, make_wheel, need_programs, refusal, remove, requirement
 from provider import NOT_RUN, OK, Host
 
-ordinary_user.become(int(os.environ.get("PROCESS_TEST_UID", "0")))
+user = int(os.environ.get("PROCESS_TEST_UID", "0"))
+if user and not LONG:
+    tap.skip_all("once more as an ordinary user, who builds in test_environment_attacks.py too: CODE_EXECUTE_TEST_LONG=1")
+ordinary_user.become(user)
 need_programs()
 TOOLHOST = os.environ["TOOLHOST"]
 place = Place()

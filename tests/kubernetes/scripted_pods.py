@@ -160,6 +160,11 @@ class ScriptedPods(FakeServer):
         else:
             self.program(pod)
 
+    def used(self):
+        """The names of the pods that do not wait for a run: a gateway keeps one ready for the next."""
+        with self.lock:
+            return [name for name, pod in self.pods.items() if pod["metadata"]["labels"].get("code-execute.state") != "idle"]
+
     def programs(self):
         return [pod for pod in self.served if pod.told and not pod.told["trial"]]
 

@@ -254,7 +254,7 @@ def test_nothing_of_the_backend_s_grows():
         tap.true(after < before + 4 * MIB, f"{before} bytes have become {after}, of {ROUNDS * 60 * 2 * 65536} that came")
         goes_on(fake, "behind it")
         tap.equal(backend(), pid, "the same backend")
-        tap.eventually(lambda: not fake.pods, "no pod is left", PATIENCE)
+        tap.eventually(lambda: not fake.used(), "no pod is left of a run", PATIENCE)
 
 
 tap.run(globals())

@@ -26,7 +26,7 @@ def test_a_network_that_is_closed_is_a_layer():
         made = [body for _, _, _, _, body, _ in fake.seen("POST", "pods")]
         peers = [body for body in made if body["spec"]["containers"][0]["resources"]["limits"]["cpu"] == "50m"]
         tap.equal(len(peers), 1, "other pods")
-        tap.eventually(lambda: not fake.pods, "no pod is left", PATIENCE)
+        tap.eventually(lambda: not fake.used(), "no pod is left of a run", PATIENCE)
         tap.true(tried(fake)[0].startswith("10.0.0."), tried(fake))
         run = next(body for body in made if body not in peers)
         for member in ("securityContext", "volumes", "automountServiceAccountToken", "dnsPolicy"):
@@ -111,7 +111,7 @@ def test_without_another_pod_nothing_is_proven():
             tap.equal((output["status"], fake.programs()), ("error", []), output)
             tap.contains(output["error"]["message"], "no other pod to try")
             tap.contains(output["error"]["message"], "exceeded quota")
-        tap.eventually(lambda: not fake.pods, "no pod is left", PATIENCE)
+        tap.eventually(lambda: not fake.used(), "no pod is left of a run", PATIENCE)
 
     def end_peer(pod):
         with fake.lock:
@@ -159,7 +159,7 @@ def test_runs_that_wait_for_a_verdict_share_the_other_pod():
             tap.equal((output["status"], network_of(output)), ("completed", (True, "closed", None)), output)
         tap.equal(len(set(tried(fake))), 2, "other pods: one a node")
         tap.equal((call()["status"], len(tried(fake))), ("completed", 4), "a verdict holds for the next run")
-        tap.eventually(lambda: not fake.pods, "no pod is left", PATIENCE)
+        tap.eventually(lambda: not fake.used(), "no pod is left of a run", PATIENCE)
 
 
 def test_pods_that_wait_are_tried_where_the_layer_is_required():

@@ -55,6 +55,12 @@ def test_all_output_comes_before_a_bad_end():
         tap.equal(output["truncated"]["stdout_bytes"], 300000)
 
 
+def test_a_program_may_be_silent_for_longer_than_pings_are_apart():
+    host = Host(("sandbox.exec", "sandbox.exec.limits.extended"))
+    output = run("echo begun; sleep 25; echo ended", "sh", host=host, timeout_ms=60000)
+    tap.equal((output["status"], output["stdout"]), ("completed", "begun\nended\n"), output)
+
+
 def test_results_and_files():
     host = Host(("sandbox.exec", "sandbox.exec.files"))
     output = run("print(open('in').read())\nopen('out.txt', 'w').write('left')\n1 + 1", host=host, policy=mode.policy(

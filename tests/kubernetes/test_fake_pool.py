@@ -10,10 +10,10 @@ import threading
 import time
 
 import tap
-from fake_pods import LABEL_RUN, LABEL_STATE, FakePods
-from fake_server import status
+from fake_pods import LABEL_RUN, LABEL_STATE, FakePods, says_yes
+from fake_server import frame, status
 from provider import OK, Host
-from scripted_pods import IMAGE, provider
+from scripted_pods import IMAGE, LIMITS, provider
 
 REQUEST = {"language": "sh", "code": "echo yes"}
 SMALL = {**REQUEST, "memory_bytes": 128 << 20}  # whose pod is another one
@@ -390,6 +390,39 @@ def test_a_second_gateway_takes_none_of_the_first():
         completes()
         tap.equal(served_by(cluster), name, "it still waits for its own")
         end(cluster)
+
+
+def pinged(stream):
+    """Waits for a ping, and answers it as a server does. False: the stream has ended before."""
+    opcode = 0
+    while opcode not in (9, None):
+        opcode, payload = stream.read()
+    if opcode == 9:
+        stream.write(frame(10, payload))
+    return opcode == 9
+
+
+def test_idle_streams_are_pinged():
+    """That of a run whose program says nothing, and that of a pod that waits: load balancers cut idle connections."""
+    with Cluster() as cluster:
+        first, waiting_pinged = begin(cluster, limits=LIMITS), threading.Event()
+
+        def silent(pod):
+            pod.say("started")
+            pod.print(b"yes\n" if pinged(pod.stream) else b"no ping\n")
+            pod.finish()
+
+        def report(pod):
+            cluster.report(pod)
+            if pinged(pod.stream):
+                waiting_pinged.set()
+        cluster.before, cluster.program = report, silent
+        completes()
+        tap.equal(served_by(cluster), first, "the run was in the pod that waited")
+        tap.true(waiting_pinged.wait(PATIENCE), "no ping to the pod that waits now")
+        cluster.program = says_yes
+        await_ready(cluster)
+        completes()
 
 
 tap.run(globals())

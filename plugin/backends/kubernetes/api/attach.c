@@ -19,6 +19,8 @@
 #define OUT_LIMIT    32768
 #define CONTROL_ROOM (2 * (WEBSOCKET_HEADER_LIMIT + WEBSOCKET_CONTROL_LIMIT))
 #define FRAME_ROOM   (WEBSOCKET_HEADER_LIMIT + 1) /* and the channel */
+/* Load balancers cut a connection that was idle for a minute or more. */
+#define PING_US (UINT64_C(20) * 1000000)
 
 struct attach {
     struct api_call *connection;
@@ -29,7 +31,8 @@ struct attach {
     size_t asked; /* bytes sent of it */
     struct upgrade upgrade;
     bool is_open;
-    bool is_ended; /* by a close frame */
+    bool is_ended;    /* by a close frame */
+    uint64_t ping_us; /* when the next one is due; 0: none was sent */
     struct attach_channels channels;
     unsigned char out[OUT_LIMIT + CONTROL_ROOM];
     size_t out_begin;
@@ -212,6 +215,20 @@ void attach_flush(struct attach *attach)
 bool attach_has_unsent(const struct attach *attach)
 {
     return attach->out_begin < attach->out_end;
+}
+
+/* A connection that takes no more is not idle. */
+uint64_t attach_keep_alive(struct attach *attach, uint64_t now_us)
+{
+    if (!attach->is_open || attach->is_ended)
+        return UINT64_MAX;
+    if (attach->ping_us == 0 || now_us >= attach->ping_us) {
+        if (attach->ping_us > 0 && !attach_has_unsent(attach) &&
+            put_frame(attach, WEBSOCKET_PING, NULL, 0, NULL, 0))
+            attach_flush(attach);
+        attach->ping_us = now_us + PING_US;
+    }
+    return attach->ping_us;
 }
 
 ssize_t attach_receive(struct attach *attach, void *bytes, size_t capacity)

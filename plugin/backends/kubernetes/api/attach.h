@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "backends/kubernetes/api/api_client.h"
@@ -42,6 +43,11 @@ ssize_t attach_send(struct attach *attach, const void *bytes, size_t length);
  * while attach_has_unsent(). A broken connection shows in attach_receive(). */
 void attach_flush(struct attach *attach);
 bool attach_has_unsent(const struct attach *attach);
+
+/* Sends a ping from time to time once the stream is open, because load balancers cut idle
+ * connections. The time, by monotonic_us(), at which it is to be called again; UINT64_MAX: when the
+ * stream has opened. No pong is waited for: a dead connection is the kernel's to tell. */
+uint64_t attach_keep_alive(struct attach *attach, uint64_t now_us);
 
 /* Raw bytes for attach_feed(), as recv(2): 0: the end; -1 with EAGAIN or the errno of a broken
  * connection. They may be buffered where poll() does not see them. */

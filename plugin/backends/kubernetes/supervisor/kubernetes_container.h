@@ -57,4 +57,7 @@ bool kubernetes_container_asks_after(const struct container_end *end);
 void kubernetes_container_free(struct container *container);
 
 /* kubernetes_stream.c */
+/* Keeps attached streams from being cut as idle. How long to wait, -1 without end: at most
+ * timeout_ms, and not beyond the time of the next call. */
+int kubernetes_streams_keep_alive(const struct guest_environment *guests, int timeout_ms);
 extern const struct attached_form kubernetes_attached_form;

@@ -54,7 +54,8 @@ static enum run_failure report(const struct engine_fault *fault, struct run_even
 static int wait_for_server(struct guest_environment *guests, struct curl_waitfd *watches,
                            size_t count, int timeout_ms)
 {
-    return api_client_wait(kubernetes_environment(guests)->client, watches, count, timeout_ms);
+    return api_client_wait(kubernetes_environment(guests)->client, watches, count,
+                           kubernetes_streams_keep_alive(guests, timeout_ms));
 }
 
 const struct guest_provider kubernetes_provider = {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the form of a pod's attached stream, which is api/attach.h's: see struct attached_form. Runs
  * in the kubernetes backend. */
+#include <stdint.h>
+
+#include "backends/common/run_answer.h"
 #include "backends/kubernetes/supervisor/kubernetes_container.h"
 #include "base/cleanup.h"
 
@@ -92,6 +95,21 @@ static bool is_whole(const struct container *container, bool cut)
 {
     (void)cut;
     return attach_is_whole(attach_of(container));
+}
+
+int kubernetes_streams_keep_alive(const struct guest_environment *guests, int timeout_ms)
+{
+    uint64_t now = monotonic_us();
+    uint64_t next = UINT64_MAX;
+    for (struct container *one = guests->containers; one; one = one->next) {
+        struct attach *attach = attach_in(one);
+        uint64_t due = attach ? attach_keep_alive(attach, now) : UINT64_MAX;
+        next = due < next ? due : next;
+    }
+    if (next == UINT64_MAX)
+        return timeout_ms;
+    int until_ms = (int)((next - now) / 1000 + 1);
+    return timeout_ms >= 0 && timeout_ms < until_ms ? timeout_ms : until_ms;
 }
 
 const struct attached_form kubernetes_attached_form = {

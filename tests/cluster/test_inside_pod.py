@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program has inside of a pod of a real cluster: tools, endpoints, a session with checkpoints, files both ways; and what its guest
-finds of the cluster's network, with a policy that nobody enforces and with pods that answer nobody. By hand:
+"""What a program has inside of a pod of a real cluster: tools, endpoints, a session with checkpoints, files both ways. By hand:
 scripts/check-cluster test_inside_pod"""
-import contextlib
 import json
 import pathlib
 import shutil
@@ -12,7 +10,6 @@ import tempfile
 import tap
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import api_server
 import kubernetes_mode as mode
 from input_files import host_of
 from provider import ALLOW, Host, Provider
@@ -143,57 +140,6 @@ def test_what_a_pod_does_not_have_is_refused_by_name():
         tap.equal((output["status"], output["error"]["code"], output["stdout"]), ("error", "not_supported", ""), output)
         tap.contains(output["error"]["message"], word)
     tap.equal(mode.running(), [], "no pod was made for it")
-
-
-def network():
-    """As doctor tells it, which tries each time."""
-    [backend] = [row for row in provider.status()[1]["backends"] if row["name"] == "kubernetes"]
-    [layer] = [row for row in backend["layers"] if row["name"] == "network_namespace"] or [{}]
-    return layer.get("state"), layer.get("detail")
-
-
-@contextlib.contextmanager
-def silent_pods():
-    """The stand-in for a network plugin that enforces the policy, which this cluster has not: pods that are made from now on answer
-    nobody's question for their address, so none is reached."""
-    path = pathlib.Path(api_server.DIRECTORY, "cni", "pods.conflist")
-    before = path.read_text(encoding="utf-8")
-    chain = json.loads(before)
-    chain["plugins"].append({"type": "tuning", "sysctl": {"net.ipv4.conf.eth0.arp_ignore": "8"}})
-    replace(path, json.dumps(chain))
-    try:
-        yield
-    finally:
-        replace(path, before)
-
-
-def replace(path, text):
-    whole = path.with_suffix(".new")
-    whole.write_text(text, encoding="utf-8")
-    whole.rename(path)
-
-
-def test_the_network_is_a_layer_only_where_it_is_kept_away():
-    """deploy/kubernetes/network.yaml is there all the time. Nobody enforces it: the control."""
-    use()
-    tap.equal(network(), ("missing", "tried from inside of a pod: open, pod answered"))
-    output = completed("1")
-    isolation = output["isolation"]
-    tap.equal((isolation["details"]["network_tried"], "network_namespace" in isolation["missing"]), ("open", True), output)
-    use(require=["network_namespace"])
-    output = call("print(1)")
-    tap.equal((output["status"], output["error"]["code"], output["stdout"]), ("error", "sandbox_unavailable", ""), output)
-    tap.contains(output["error"]["message"], "pod answered")
-    with silent_pods():
-        use()
-        tap.eventually(lambda: network()[0] == "applied", "the node's runtime has read its configuration", 120)
-        use(require=["network_namespace"])
-        output = completed("print(1)")
-        tap.equal((output["stdout"], output["isolation"]["details"]["network_tried"]), ("1\n", "closed"), output)
-        tap.true("network_namespace" in output["isolation"]["applied"], output["isolation"])
-    use()
-    tap.eventually(lambda: network()[0] == "missing", "it is open again", 120)
-    mode.none_left()
 
 
 tap.run(globals())

@@ -7,7 +7,9 @@ RUNTIME = os.environ.get("CODE_EXECUTE_TEST_RUNTIME", "")
 ON_GVISOR = "runsc" in RUNTIME
 
 INODES = "gVisor's tmpfs counts no inodes"
+DEVICES = "a node leads to a device of gVisor's own, or nowhere"
 CASES = {
+    "test_files.py": {"device_nodes_are_named_and_never_opened": DEVICES},
     "test_results.py": {
         "memory_limit": "the machine's kernel ends one of the sandbox's processes: the cause is told where the engine tells of it in time",
         "memory_that_is_asked_for": "gVisor's kernel has its part of the memory",
@@ -16,7 +18,6 @@ CASES = {
 }
 
 # Attack: what it finds. The canaries are the machine's, and none of these shows one.
-DEVICES = "a node leads to a device of gVisor's own, or nowhere"
 OWN_FILES = "/proc and /sys are gVisor's own, and tell of nothing else: no mask is needed"
 ATTACKS = {
     "A9-make-device": DEVICES,

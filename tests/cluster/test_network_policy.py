@@ -46,8 +46,8 @@ def enforcement():
     with log.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(
             ["kube-router", "--kubeconfig", f"{api_server.DIRECTORY}/admin.kubeconfig", "--hostname-override", "node-1",
-             "--run-router=false", "--run-service-proxy=false", "--run-firewall=true", "--service-cluster-ip-range", "10.96.0.0/24", "--health-port", "0",
-             "--enable-cni=false"], stdout=file, stderr=file)
+             "--run-router=false", "--run-service-proxy=false", "--run-firewall=true", "--service-cluster-ip-range", "10.96.0.0/24",
+             "--health-port", "0", "--enable-cni=false"], stdout=file, stderr=file)
     try:
         yield
         tap.equal(process.poll(), None, log.read_text(encoding="utf-8")[-2000:])

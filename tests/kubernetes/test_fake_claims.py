@@ -274,6 +274,15 @@ def test_a_cluster_without_agent_sandbox_is_said_so():
         running.fails("failed backend_unavailable", 'may not "create sandboxclaims"', "deploy/kubernetes/agent-sandbox")
 
 
+def test_a_claim_that_was_not_made_is_not_removed():
+    for answer, deletions in ((forbidden("create", "sandboxclaims"), 0), (status(500, "InternalError", "etcd"), 1)):
+        with claiming(plan={("POST", "claims"): [lambda _, answer=answer: answer]}) as (fake, running):
+            running.fails("failed backend_")
+            running.order("kill")
+            running.expect("removed")
+            tap.equal(len(fake.seen("DELETE", "claim")), deletions, answer)
+
+
 def test_answers_of_other_things_are_none():
     other = {"metadata": {"name": "other", "uid": "u", "resourceVersion": "1"}}
     for method, kind, answer, words in (

@@ -8,14 +8,31 @@ IMAGE = "run@sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2
 provider = Provider()
 
 
-def call(fake):
+def calls(fake, count):
     policy = {"modes": {"default": "kubernetes", "allowed": ["kubernetes"]}, "approval": {"default": "allow"},
               "kubernetes": {"kubeconfig": str(fake.kubeconfig), "images": IMAGE}}
     tap.equal(provider.use_policy(policy), OK, "prepare")
     try:
-        return provider.invoke({"language": "python", "code": "print(1)"}, Host(("sandbox.exec",)))[1]
+        return [provider.invoke({"language": "python", "code": "print(1)"}, Host(("sandbox.exec",)))[1] for _ in range(count)]
     finally:
         provider.reset()
+
+
+def call(fake):
+    return calls(fake, 1)[0]
+
+
+def test_an_account_without_rights_is_told_the_same_each_time():
+    """What was never made is not removed: the refusal of that would be the next answer."""
+    def forbidden(verb):
+        return lambda _: status(403, "Forbidden", f'pods is forbidden: User "x" cannot {verb} resource "pods" in API group ""')
+    with FakeServer() as fake:
+        fake.plan = {("POST", "pods"): [forbidden("create")] * 9, ("DELETE", "pod"): [forbidden("delete")] * 999}
+        for result in calls(fake, 2):
+            tap.equal((result["status"], result["error"]["code"]), ("error", "backend_unavailable"), result)
+            tap.contains(result["error"]["message"], 'may not "create pods"')
+            tap.contains(result["error"]["hint"], "deploy/kubernetes/access.yaml")
+        tap.equal((len(fake.seen("POST", "pods")), fake.seen("DELETE", "pod")), (2, []), "makings and removals")
 
 
 def test_a_busy_server_says_when_to_come_again():

@@ -156,6 +156,36 @@ def test_a_busy_server_is_asked_again():
         tap.equal(len(fake.seen("POST", "pods")), 2, "requests")
 
 
+def test_what_was_not_made_is_not_removed():
+    """Not where a try before the refusal may have made it."""
+    refusal = status(403, "Forbidden", 'User "gateway" cannot create resource "pods" in API group ""')
+    busy = (503, b"", {"Retry-After": "1"})
+    for answers, deletions in (([refusal], 0), ([busy, refusal], 1), ([status(500, "InternalError", "etcd")], 1)):
+        with FakeServer() as fake, driver(fake) as running:
+            fake.plan["POST", "pods"] = [lambda handler, answer=answer: answer for answer in answers]
+            running.order("make")
+            running.expect("made")
+            running.fails("failed backend_")
+            running.order("kill")
+            running.expect("removed")
+            tap.equal(len(fake.seen("DELETE", "pod")), deletions, answers)
+    asked = []
+
+    def slowly(_handler):
+        tap.eventually(lambda: asked, "the order to remove it")
+        return refusal
+    with FakeServer() as fake, driver(fake) as running:
+        fake.plan["POST", "pods"] = [slowly]
+        running.order("make")
+        running.expect("made")
+        running.order("remove")
+        running.order("sweep")
+        tap.eventually(lambda: len(fake.seen("GET", "list")) == 2, "the order is read")
+        asked.append(True)
+        tap.equal(sorted([running.next(), running.next()]), ["removed", "swept 0 0"], "by the answer")
+        tap.equal(fake.seen("DELETE", "pod"), [], "removals")
+
+
 def test_a_pod_whose_first_answer_was_lost_is_found():
     with FakeServer() as fake, driver(fake) as running:
         def make_and_lose(handler):

@@ -32,6 +32,7 @@ struct api_call {
     uint64_t begin_us;
     uint64_t end_us; /* 0: no limit */
     bool too_long;
+    bool was_paused;        /* a try was answered with 503, and may have had its effect */
     struct api_fault fault; /* by which it ends at the next wait; NONE: it does not */
     char *body;
     size_t length;
@@ -354,6 +355,7 @@ static bool wait_for_busy(struct api_call *call, uint64_t retry_after_ms)
         return false;
     (void)curl_multi_remove_handle(call->client->multi, call->easy);
     call->is_running = false;
+    call->was_paused = call->was_paused || status == STATUS_PAUSED;
     call->begin_us = now + pause_us;
     call->length = call->searched = 0;
     return true;
@@ -362,7 +364,7 @@ static bool wait_for_busy(struct api_call *call, uint64_t retry_after_ms)
 static void finish_call(struct api_call *call, CURLcode result)
 {
     curl_off_t retry_after_s = 0;
-    struct api_answer answer = {.length = call->length};
+    struct api_answer answer = {.length = call->length, .was_paused = call->was_paused};
     if (result == CURLE_OK)
         (void)curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     if (retry_after_s > 0)

@@ -40,6 +40,7 @@ struct api_answer {
     struct api_fault fault;
     long status;
     uint64_t retry_after_ms; /* 0: it says nothing of that */
+    bool was_paused;         /* a try before was answered with 503: it may have had its effect */
     const char *body;        /* with a NUL behind it; the call owns it */
     size_t length;
 };
@@ -85,6 +86,9 @@ ssize_t api_connection_receive(struct api_call *call, void *bytes, size_t capaci
 /* The answer's JSON object (new) where the status is one from 200 to 299; else NULL with the fault.
  * what: the action in the message ("create the pod"). */
 json_t *api_answer_take(const struct api_answer *answer, const char *what, struct api_fault *fault);
+/* The server has refused to make the object, and no try of the request has made it. A conflict is
+ * no such refusal: it may be with the object itself. */
+bool api_answer_is_refusal(const struct api_answer *answer);
 /* api_refusal.c: the meaning of a Status object with that HTTP status. Pure code. */
 void api_refusal_explain(long status, const char *body, size_t length, const char *what,
                          struct api_fault *fault);

@@ -11,6 +11,7 @@
 #define STATUS_UNAUTHORIZED 401
 #define STATUS_FORBIDDEN    403
 #define STATUS_NOT_FOUND    404
+#define STATUS_CONFLICT     409
 #define STATUS_BUSY         429
 #define STATUS_PAUSED       503
 
@@ -107,6 +108,12 @@ json_t *api_answer_take(const struct api_answer *answer, const char *what, struc
     api_fault_set(fault, API_PROBLEM_SILENT, "the API server's answer is not a JSON object: %s",
                   what);
     return NULL;
+}
+
+bool api_answer_is_refusal(const struct api_answer *answer)
+{
+    return answer->fault.problem == API_PROBLEM_NONE && answer->status >= 400 &&
+           answer->status < 500 && answer->status != STATUS_CONFLICT && !answer->was_paused;
 }
 
 static enum api_problem explain_code(CURLcode result)

@@ -219,6 +219,10 @@ bool claim_remove(struct claim *claim, bool is_dead)
     claim->not_removed.problem = API_PROBLEM_NONE;
     if (claim->is_creating)
         return true; /* by the answer */
+    if (claim->is_refused && claim->state.uid[0] == '\0') {
+        claim_take_removal(claim, NULL);
+        return true;
+    }
     return claim_request_removal(claim);
 }
 

@@ -113,7 +113,7 @@ static void end_creation(struct claim *claim, const struct api_answer *answer)
     claim->is_creating = false;
     if (claim->is_removing) {
         api_fault_set(&fault, API_PROBLEM_SILENT, "no memory to remove the claim");
-        if (!claim_request_removal(claim))
+        if (!claim_remove(claim, claim->is_dead))
             claim->events->removed(claim->user, &fault);
         return;
     }
@@ -136,6 +136,7 @@ static void take_created(void *user, const struct api_answer *answer)
     if (answer->fault.problem == API_PROBLEM_NONE && answer->status == STATUS_CONFLICT &&
         look(claim, 0, take_found))
         return;
+    claim->is_refused = api_answer_is_refusal(answer);
     end_creation(claim, answer);
 }
 

@@ -71,7 +71,7 @@ static void take_pod(struct pod *pod, const json_t *object)
 static void remove_made(struct pod *pod)
 {
     struct api_fault fault;
-    if (pod_request_removal(pod))
+    if (pod_remove(pod, pod->is_dead))
         return;
     api_fault_set(&fault, API_PROBLEM_SILENT, "no memory to remove the pod");
     pod_tell_removed(pod, &fault);
@@ -101,6 +101,7 @@ static void take_created(void *user, const struct api_answer *answer)
     if (answer->fault.problem == API_PROBLEM_NONE && answer->status == STATUS_CONFLICT &&
         ask_server(pod, "GET", pod->name, NULL, NULL, 0, take_found))
         return;
+    pod->is_refused = api_answer_is_refusal(answer);
     end_creation(pod, answer);
 }
 

@@ -316,5 +316,9 @@ bool pod_remove(struct pod *pod, bool is_dead)
     pod->looks = 0;
     if (pod->is_creating)
         return true; /* by the answer */
+    if (pod->is_refused && pod->state.uid[0] == '\0') {
+        pod_tell_removed(pod, NULL);
+        return true;
+    }
     return pod_request_removal(pod);
 }

@@ -66,8 +66,8 @@ bool pod_bind(struct pod *pod, const json_t *patch, json_t *bound);
 bool pod_claim(struct pod *pod, const char *run_id, int64_t latest, uint64_t wall_s);
 /* Begins to remove it, at any step: "removed" follows. is_dead: the first process has reported that
  * all processes of the program are dead, so "removed" follows at once. Otherwise it follows when
- * the node has confirmed the end, or with a fault if the node does not. false when out of memory.
- */
+ * the node has confirmed the end, or with a fault if the node does not. If the server has refused
+ * to make the pod, "removed" is called at once. false when out of memory. */
 bool pod_remove(struct pod *pod, bool is_dead);
 /* Without a request. NULL is fine. */
 void pod_free(struct pod *pod);

@@ -20,6 +20,7 @@ SMALL = {**REQUEST, "memory_bytes": 128 << 20}  # whose pod is another one
 RIGHTS = ("sandbox.exec", "sandbox.exec.limits.extended", "sandbox.exec.env")
 QUOTA = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: runs, requested: pods=1, used: pods=1, limited: pods=1')
 PATIENCE = 60
+SLOW_CLAIM_S = 4.5  # more than CLAIM_SLOW_US of kubernetes_pool.c
 GATEWAY = """
 import json, sys
 sys.path.insert(0, "../support")
@@ -215,6 +216,22 @@ def test_a_claim_without_an_answer_is_given_up():
             tap.true(served_by(cluster) not in names, "a cold one served")
         tap.true(not {("heard", name) for name in names} & set(cluster.log), "they got nothing")
         tap.equal(len(cluster.seen("PATCH", "pod")), 1, "claims")
+        end(cluster)
+
+
+def test_what_is_slow_behind_a_granted_claim_is_no_slow_claim():
+    """The guest ends after a while without having begun: the run goes on in the next pod that waits."""
+    with Cluster() as cluster:
+        names = begin(cluster, count=2)
+
+        def ends_unbegun(pod):
+            cluster.program = says_yes
+            time.sleep(SLOW_CLAIM_S)
+            pod.cut()
+        cluster.program = ends_unbegun
+        completes()
+        claims = [request[2].rpartition("/")[2] for request in cluster.seen("PATCH", "pod")]
+        tap.equal((sorted(claims), served_by(cluster)), (sorted(names), claims[-1]), "both were claimed")
         end(cluster)
 
 

@@ -12,6 +12,7 @@
 
 #include "backends/common/run_answer.h"
 #include "backends/guest_runs/pool/pool.h"
+#include "backends/kubernetes/supervisor/kubernetes_run.h"
 #include "base/cleanup.h"
 
 #define STATUS_KILLED (128 + SIGKILL)
@@ -59,6 +60,8 @@ static void take_claimed(void *user)
     struct container *container = user;
     if (container->removing)
         return;
+    if (container->job)
+        kubernetes_run(container->job->run)->claimed_us = 0;
     if (!kubernetes_container(container)->claim) {
         if (container->held)
             pool_bound(container);

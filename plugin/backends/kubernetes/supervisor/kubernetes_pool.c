@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 
 #define CLAIMS_LIMIT 2 /* for one run: then it gets a pod of its own */
-/* After a failed claim that took this long, runs use no waiting pod for a while. */
+/* After a failed claim that took this long, runs use no waiting pod for a while. The time of a
+ * granted one does not count, nor what the run has waited for since. */
 #define CLAIM_SLOW_US (UINT64_C(4) * 1000000)
 
 static bool has_claims(const struct engine *cluster)
@@ -58,10 +59,11 @@ static bool claim(struct run *run)
 
 static void note_slow_claim(struct run *run)
 {
-    const struct kubernetes_run *own = kubernetes_run(run);
+    struct kubernetes_run *own = kubernetes_run(run);
     uint64_t now = monotonic_us();
-    if (own->claims > 0 && now - own->claimed_us >= CLAIM_SLOW_US)
+    if (own->claimed_us && now - own->claimed_us >= CLAIM_SLOW_US)
         run->engine->no_claims_until_us = now + CLUSTER_NO_CLAIMS_US;
+    own->claimed_us = 0;
 }
 
 void kubernetes_run_get_container(struct run *run)

@@ -18,7 +18,7 @@ struct kubernetes_run {
     struct pods_sweep *sweep;          /* that this run waits for */
     uint64_t asked_us;                 /* when its pod was asked for; 0: not yet */
     unsigned int claims;               /* pods that waited and were tried for it */
-    uint64_t claimed_us;               /* when the last one was */
+    uint64_t claimed_us;               /* when the last one was; 0: its claim is answered */
     unsigned int silent_ticks;         /* since its pod's stream has ended too early */
     char last[96];                     /* the last line that the plugin got */
     struct network_verdict network;    /* about its pod, once its guest waits */

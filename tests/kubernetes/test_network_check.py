@@ -2,8 +2,10 @@
 """Whether pods have a network, as their guests have tried it: what a report is taken for, which runs are tried, and what becomes of the pod
 that is tried. The guests are scripts; tests/cluster has real ones."""
 import tap
+from fake_server import status
 from scripted_pods import CLOSED, PATIENCE, TRIES, Call, Pod, ScriptedPods, call, gateway, provider
 
+QUOTA = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: runs')
 REQUIRED = {"require": ["network_namespace"]}
 
 
@@ -102,10 +104,8 @@ def test_a_report_that_nobody_has_asked_for_ends_the_run():
 
 def test_without_another_pod_nothing_is_proven():
     """Quota lets no second pod be made; the one that is tried ends meanwhile."""
-    def refuse(handler):
-        return 403, {"kind": "Status", "reason": "Forbidden", "code": 403, "message": 'pods "x" is forbidden: exceeded quota: runs'}
     with ScriptedPods() as fake:
-        fake.plan["POST", "pods"] = [lambda handler: None, refuse]
+        fake.plan["POST", "pods"] = [lambda handler: None, lambda handler: QUOTA]
         with gateway(fake, **REQUIRED):
             output = call()
             tap.equal((output["status"], fake.programs()), ("error", []), output)
@@ -128,6 +128,30 @@ def test_without_another_pod_nothing_is_proven():
             output = call()
             tap.equal((output["status"], fake.programs()), ("error", []), output)
             tap.contains(output["error"]["message"], "has ended")
+
+
+class WithoutPeers(ScriptedPods):
+    """Its quota has no room for another pod to try."""
+
+    def post_pods(self, handler, name, query, body):
+        if body["spec"]["containers"][0]["resources"]["limits"]["cpu"] == "50m":
+            return QUOTA
+        return super().post_pods(handler, name, query, body)
+
+
+def test_without_another_pod_a_run_that_does_not_require_the_layer_is_told_why():
+    """As is who asks for the status, which tries anew."""
+    with WithoutPeers() as fake:
+        with gateway(fake):
+            output = call()
+            applied, proof, why = network_of(output)
+            tap.equal((output["status"], applied, proof), ("completed", False, "not_proven"), output)
+            [backend] = [row for row in provider.status()[1]["backends"] if row["name"] == "kubernetes"]
+            [layer] = [row for row in backend["layers"] if row["name"] == "network_namespace"]
+            tap.equal((layer["state"], backend["cluster"]["network_tried"]), ("missing", "not_proven"), backend)
+            tap.contains(layer["detail"], "not_proven, no other pod to try: the API server refused")
+            tap.contains(backend["cluster"]["network_reason"], "no other pod to try: the API server refused")
+            tap.equal((why, tried(fake)), ("not tried", []), "the run itself is not tried, and no trial had another pod")
 
 
 def honest_after_watch(pod):

@@ -274,6 +274,13 @@ def test_a_cluster_without_agent_sandbox_is_said_so():
         running.fails("failed backend_unavailable", 'may not "create sandboxclaims"', "deploy/kubernetes/agent-sandbox")
 
 
+def test_a_conflict_with_the_quota_is_no_claim_that_is_there():
+    conflict = status(409, "Conflict", 'Operation cannot be fulfilled on resourcequotas "runs": the object has been modified')
+    with claiming(plan={("POST", "claims"): [lambda _: conflict] * 2}) as (fake, running):
+        running.expect("ready node-1")
+        tap.equal((len(fake.seen("POST", "claims")), fake.seen("GET", "claim")), (3, []), "requests")
+
+
 def test_a_claim_that_was_not_made_is_not_removed():
     for answer, deletions in ((forbidden("create", "sandboxclaims"), 0), (status(500, "InternalError", "etcd"), 1)):
         with claiming(plan={("POST", "claims"): [lambda _, answer=answer: answer]}) as (fake, running):

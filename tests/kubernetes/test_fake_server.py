@@ -156,6 +156,21 @@ def test_a_busy_server_is_asked_again():
         tap.equal(len(fake.seen("POST", "pods")), 2, "requests")
 
 
+def test_a_conflict_with_the_quota_is_no_pod_that_is_there():
+    conflict = status(409, "Conflict", 'Operation cannot be fulfilled on resourcequotas "runs": the object has been modified')
+    with FakeServer() as fake, driver(fake) as running:
+        fake.plan["POST", "pods"] = [lambda handler: conflict] * 2
+        running.order("make")
+        running.expect("made", "ready node-1")
+        tap.equal((len(fake.seen("POST", "pods")), fake.seen("GET", "pod")), (3, []), "requests")
+    with FakeServer() as fake, driver(fake) as running:
+        fake.plan["POST", "pods"] = [lambda handler: conflict] * 99
+        running.order("make")
+        running.expect("made")
+        running.fails("failed backend_failed", "resourcequotas")
+        tap.equal(len(fake.seen("POST", "pods")), 11, "an end of it")
+
+
 def test_what_was_not_made_is_not_removed():
     """Not where a try before the refusal may have made it."""
     refusal = status(403, "Forbidden", 'User "gateway" cannot create resource "pods" in API group ""')

@@ -89,6 +89,9 @@ json_t *api_answer_take(const struct api_answer *answer, const char *what, struc
 /* The server has refused to make the object, and no try of the request has made it. A conflict is
  * no such refusal: it may be with the object itself. */
 bool api_answer_is_refusal(const struct api_answer *answer);
+/* A conflict with another object of the cluster, as a quota that was changed meanwhile: nothing was
+ * made, and the request can be sent again. */
+bool api_answer_is_passing_conflict(const struct api_answer *answer);
 /* api_refusal.c: the meaning of a Status object with that HTTP status. Pure code. */
 void api_refusal_explain(long status, const char *body, size_t length, const char *what,
                          struct api_fault *fault);

@@ -116,6 +116,15 @@ bool api_answer_is_refusal(const struct api_answer *answer)
            answer->status < 500 && answer->status != STATUS_CONFLICT && !answer->was_paused;
 }
 
+bool api_answer_is_passing_conflict(const struct api_answer *answer)
+{
+    if (answer->fault.problem != API_PROBLEM_NONE || answer->status != STATUS_CONFLICT)
+        return false;
+    json_auto_t *status = json_loadb(answer->body, answer->length, 0, NULL);
+    const char *reason = json_string_value(json_object_get(status, "reason"));
+    return reason && strcmp(reason, "Conflict") == 0;
+}
+
 static enum api_problem explain_code(CURLcode result)
 {
     static const struct {

@@ -27,8 +27,9 @@ struct claim {
     struct pod *pod;       /* once it is ready */
     struct api_call *call; /* the request or the watch under way */
     bool is_creating;
-    bool is_refused; /* its making: while uid is "", there is nothing to remove */
-    bool is_bound;   /* to a sandbox */
+    unsigned int conflicts; /* of its making with the change of another object */
+    bool is_refused;        /* its making: while uid is "", there is nothing to remove */
+    bool is_bound;          /* to a sandbox */
     bool has_failed;
     bool is_removing;
     bool is_dead;

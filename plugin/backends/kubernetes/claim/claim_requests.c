@@ -14,6 +14,7 @@
 /* The server ends the watch after this time; soon after it a dead connection is noticed. */
 #define WATCH_TIME_S   60
 #define WATCH_LIMIT_MS 75000
+#define CONFLICTS_MOST 10
 #define PAUSE_MS       200 /* before the next try */
 
 static api_done take_created, take_found, take_look, take_end, take_removal;
@@ -127,14 +128,26 @@ static void end_creation(struct claim *claim, const struct api_answer *answer)
     }
 }
 
+/* true: asked for again. */
+static bool make_again(struct claim *claim, const struct api_answer *answer)
+{
+    char path[API_PATH_LIMIT];
+    path_of(claim, "", path);
+    return api_answer_is_passing_conflict(answer) && !claim->is_removing &&
+           claim->conflicts++ < CONFLICTS_MOST &&
+           claim_ask(claim, "POST", path, claim->body, PAUSE_MS, take_created);
+}
+
 /* Names are random, so a claim that has the name already was made by this request, and the first
  * answer was lost. */
 static void take_created(void *user, const struct api_answer *answer)
 {
     struct claim *claim = user;
     claim->call = NULL;
+    if (make_again(claim, answer))
+        return;
     if (answer->fault.problem == API_PROBLEM_NONE && answer->status == STATUS_CONFLICT &&
-        look(claim, 0, take_found))
+        !api_answer_is_passing_conflict(answer) && look(claim, 0, take_found))
         return;
     claim->is_refused = api_answer_is_refusal(answer);
     end_creation(claim, answer);

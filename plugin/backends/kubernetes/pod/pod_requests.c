@@ -9,12 +9,14 @@
 #include "backends/kubernetes/pod/pods_private.h"
 #include "base/cleanup.h"
 
-#define STATUS_NOT_FOUND 404
-#define STATUS_CONFLICT  409
-#define STATUS_INVALID   422
-#define LOOK_PAUSE_MS    1000 /* between looks at a pod that its node is to end */
-#define LOOKS_MOST       20
-#define KILL_GRACE_S     1 /* 0 would take the pod out of the API while its program goes on */
+#define STATUS_NOT_FOUND  404
+#define STATUS_CONFLICT   409
+#define STATUS_INVALID    422
+#define LOOK_PAUSE_MS     1000 /* between looks at a pod that its node is to end */
+#define LOOKS_MOST        20
+#define CONFLICT_PAUSE_MS 200 /* before its making is asked for again */
+#define CONFLICTS_MOST    10
+#define KILL_GRACE_S      1 /* 0 would take the pod out of the API while its program goes on */
 
 static const char *const json_patch = "application/json-patch+json";
 
@@ -92,13 +94,24 @@ static void end_creation(struct pod *pod, const struct api_answer *answer)
         pod_fail(pod, &fault);
 }
 
+/* true: asked for again. */
+static bool make_again(struct pod *pod, const struct api_answer *answer)
+{
+    return api_answer_is_passing_conflict(answer) && !pod->is_removing &&
+           pod->conflicts++ < CONFLICTS_MOST &&
+           ask_server(pod, "POST", "", NULL, pod->config, CONFLICT_PAUSE_MS, take_created);
+}
+
 /* Names are random, so a pod that has the name already was made by this request, and the first
  * answer was lost. */
 static void take_created(void *user, const struct api_answer *answer)
 {
     struct pod *pod = user;
     pod->call = NULL;
+    if (make_again(pod, answer))
+        return;
     if (answer->fault.problem == API_PROBLEM_NONE && answer->status == STATUS_CONFLICT &&
+        !api_answer_is_passing_conflict(answer) &&
         ask_server(pod, "GET", pod->name, NULL, NULL, 0, take_found))
         return;
     pod->is_refused = api_answer_is_refusal(answer);

@@ -36,6 +36,7 @@ struct pod {
     struct pod_state state; /* uid "": the server has said nothing yet */
     struct api_call *call;  /* the request under way */
     bool is_creating;       /* the answer to its making is still to come */
+    unsigned int conflicts; /* of its making with the change of another object */
     bool is_refused;        /* its making: while uid is "", there is nothing to remove */
     bool is_ready;          /* told */
     bool has_failed;        /* told */

@@ -101,3 +101,12 @@ size_t count_mounts(void)
         (void)fclose(file);
     return lines;
 }
+
+bool mounts_are_left(size_t *before)
+{
+    size_t now = count_mounts();
+    bool more = now > *before;
+    if (now < *before)
+        *before = now;
+    return more;
+}

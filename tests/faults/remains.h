@@ -19,3 +19,6 @@ void keep_mounts_apart(void);
 void hide_control_groups(void);
 /* Mounts of this process's own namespace. */
 size_t count_mounts(void);
+/* There are more than before. Fewer are the new measure: with the directory of another program's
+ * mount, which it removes in its own namespace, the mount goes from this one too (rmdir(2)). */
+bool mounts_are_left(size_t *before);

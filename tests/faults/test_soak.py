@@ -26,10 +26,13 @@ def status(pid, name):
     return int(re.search(rf"^{name}:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)[1])
 
 
+traces = common.Traces()
+
+
 def measure(supervisor):
     gc.collect()
     return {"descriptors": len(os.listdir("/proc/self/fd")), "threads": status("self", "Threads"),
-            "children": len(common.children(os.getpid())), "mounts": common.Traces.mount_count(),
+            "children": len(common.children(os.getpid())), "more mounts": traces.more_mounts(),
             "supervisor's descriptors": len(os.listdir(f"/proc/{supervisor}/fd")),
             "supervisor's children": len(common.children(supervisor)),
             "groups": len(common.bases(supervisor)),

@@ -167,7 +167,7 @@ static void expect_nothing_left(void)
                                                                                : "a directory");
         traced_backend_stop();
     }
-    if (count_mounts() != mounts)
+    if (mounts_are_left(&mounts))
         complain("a mount is left", "");
 }
 

@@ -218,6 +218,15 @@ def processes_with(word):
     return found
 
 
+def end_processes_with(word):
+    """What an attack has left where a layer is away must not outlive the test. Whether there was any."""
+    pids = processes_with(word)
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(pids)
+
+
 class Harness:
     def __init__(self, backend, canaries, scratch, token):
         self.backend, self.canaries, self.scratch = backend, canaries, scratch
@@ -301,14 +310,12 @@ class Harness:
             result = {"status": "completed", "stdout": stdout, "stderr": stderr, "error": None}
             return self.judge(attack, Outcome(result, {"stdout": "", "stderr": ""}, time.monotonic() - begin, words))
         finally:
-            for pid in processes_with(words["TRIED"].encode()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            end_processes_with(words["TRIED"].encode())
 
     def judge(self, attack, outcome):
         self.runs += 1
         found = outcome.own_evidence() | self.canaries.evidence(outcome.output) | self.backend.watch.evidence()
-        if processes_with(outcome.words["TRIED"].encode()):
+        if end_processes_with(outcome.words["TRIED"].encode()):
             found.add("left")
         outcome.evidence = found - (ONLY_WHERE_DECLARED - attack.evidence)
         return outcome

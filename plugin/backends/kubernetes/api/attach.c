@@ -32,7 +32,7 @@ struct attach {
     struct upgrade upgrade;
     bool is_open;
     bool is_ended;    /* by a close frame */
-    uint64_t ping_us; /* when the next one is due; 0: none was sent */
+    uint64_t ping_us; /* when the next one is due; 0: the stream has just opened */
     struct attach_channels channels;
     unsigned char out[OUT_LIMIT + CONTROL_ROOM];
     size_t out_begin;

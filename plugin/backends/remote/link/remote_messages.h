@@ -34,7 +34,7 @@ struct remote_offer {
     uint32_t is_session; /* 0 or 1 */
     uint64_t memory_bytes;
     uint64_t wall_ms;
-    char principal[REMOTE_PRINCIPAL_LIMIT + 1]; /* room for a hash, never for a name; "" yet */
+    char principal[REMOTE_PRINCIPAL_LIMIT + 1]; /* unused: "" */
 };
 
 enum remote_verdict {
